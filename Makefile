@@ -1,0 +1,38 @@
+# `make demo` and `make test` do all set-up themselves; python3 (3.11 or newer) and make are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help setup demo test test-long check clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "eddyline needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(STAMP) ## create .venv with everything in it
+
+demo: $(STAMP) ## run the examples of the papers
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## run the tests (minutes)
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+test-long: $(STAMP) ## run all tests, the long ones too
+	EDDYLINE_TEST_EXAMPLES=20 $(BIN)/python -m pytest -n 2
+
+check: $(STAMP) ## ruff, mypy, doctests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --doctest-modules src
+
+clean: ## remove what set-up and tests made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,229 @@
+"""Tick-tags and the operators on them (Stream Tag Framework)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.expression import Aggregate, Named, TypedExpr
+from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
+from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.types import BIGINT, STRING
+from eddyline.errors import InvalidAlgebra, InvalidTag
+
+OVERWRITE, COMBINE = "O", "C"
+TYPES = ("objective", "subjective", "physical", "acronym", "junk")
+
+
+@dataclass(frozen=True)
+class Applicability:
+    """The objects that a tick-tag describes; None means any.
+
+    `tuples` are indexes of the stream. `attributes` are names of attributes; none means the tuple as a whole.
+    With `by_value` the tag is on the value of each attribute, not on the attribute: it follows the value that the
+    first tuple after the tag has (or matches `values`), and not other values of that attribute.
+    `values` and `attribute_pattern` are regular expressions that must match the whole text.
+    """
+
+    stream: str
+    tuples: tuple[int, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+    attribute_pattern: str | None = None
+    by_value: bool = False
+    values: str | None = None
+
+
+@dataclass(frozen=True)
+class TickTag:
+    """One tick-tag, with the fields of the paper's Figure 3."""
+
+    content: str
+    applies_to: Applicability
+    tagger: str
+    timestamp: int
+    type: str
+    sign: str | None = None  # '+', '-' or None for neutral
+    lifespan: int | None = None  # in ticks; None is instant
+    mode: str = OVERWRITE
+    number: int = 0  # tells tags apart that are alike in everything else
+
+
+@dataclass(frozen=True)
+class TagSpec:
+    """What an ATTACH statement says about the tags it makes."""
+
+    content: str
+    attributes: tuple[str, ...] | None = None
+    by_value: bool = False
+    sign: str | None = None
+    lifespan: int | None = None
+    mode: str = OVERWRITE
+
+    def __post_init__(self) -> None:
+        if self.sign not in ("+", "-", None):
+            raise InvalidTag(f"a tag's sign is '+' or '-', not {self.sign!r}")
+        if self.lifespan is not None and self.lifespan <= 0:
+            raise InvalidTag(f"a tag cannot live for {self.lifespan} ticks")
+        if self.mode not in (OVERWRITE, COMBINE):
+            raise InvalidTag(f"a tag's mode is OVERWRITE or COMBINE, not {self.mode!r}")
+
+
+#: what a tag predicate can read: SELECT TAGS … WHERE TAG = …, TAGSIGN = …
+TAG_RELATION = "$tag"
+TAG_SCHEMA = Schema(
+    (
+        Field("TAG", STRING, TAG_RELATION),
+        Field("TAG_SIGN", STRING, TAG_RELATION),
+        Field("TAG_TYPE", STRING, TAG_RELATION),
+        Field("TAG_LIFESPAN", BIGINT, TAG_RELATION),
+        Field("TAG_MODE", STRING, TAG_RELATION),
+        Field("TAGGER", STRING, TAG_RELATION),
+        Field("TAG_TIME", BIGINT, TAG_RELATION),
+    )
+)
+
+
+@dataclass(frozen=True)
+class TagPredicate:
+    """A search predicate on tags: `where` over TAG_SCHEMA, and the attributes (`OBJECT = s.a`) it must apply to."""
+
+    where: TypedExpr | None = None
+    attributes: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        if self.where is not None:
+            require_predicate(self.where, TAG_SCHEMA, "a tag predicate")
+
+
+@dataclass(frozen=True)
+class Tagger(StreamOp):
+    """Puts a tick-tag in front of the tuples that satisfy the condition: every one if continuous, else the first."""
+
+    tag: TagSpec
+    tagger: str
+    condition: TypedExpr | None
+    continuous: bool
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def tagged(self) -> bool:
+        return True
+
+    def check(self) -> None:
+        if self.condition is not None:
+            require_predicate(self.condition, self.input.schema, "Tagger")
+
+
+@dataclass(frozen=True)
+class TagSelection(StreamOp):
+    """The tick-tags, without their objects, that satisfy the predicate."""
+
+    predicate: TagPredicate
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def check(self) -> None:
+        self.predicate.check()
+
+
+@dataclass(frozen=True)
+class TaggedObjectSelection(StreamOp):
+    """The tuples that hold an object whose tag satisfies the predicate, with all their tags or with none."""
+
+    predicate: TagPredicate
+    with_tags: bool
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def check(self) -> None:
+        self.predicate.check()
+
+
+@dataclass(frozen=True)
+class TagFunction:
+    """How two tags are compared: `equality`, `dictionary`, `cooccurrence` (threshold: times) or `jaccard` (threshold: share)."""
+
+    name: str
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in ("equality", "dictionary", "cooccurrence", "jaccard"):
+            raise InvalidAlgebra(f"{self.name} is not a tag function")
+
+
+@dataclass(frozen=True)
+class TagJoin(StreamOp):
+    """The tagged objects of two sliding windows (in ticks) whose tags match, each match behind its stix.
+
+    The output has the fields of both sides; an object of one side has NULL in the fields of the other.
+    """
+
+    function: TagFunction
+    left_range: int
+    right_range: int
+    left: StreamOp
+    right: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+
+#: the label of a tag group in the output of a tag-based aggregation
+GROUP_LABEL = "tag"
+
+
+def _tag_aggregation_schema(aggregates: tuple[Named, ...]) -> Schema:
+    return Schema((Field(GROUP_LABEL, STRING), *(Field(a.name, a.expr.type) for a in aggregates)))
+
+
+def _check_aggregates(aggregates: tuple[Named, ...], source: Operator, where: str) -> None:
+    for column in aggregates:
+        require_columns(column.expr, source.schema, where)
+        if not isinstance(column.expr, Aggregate):
+            raise InvalidAlgebra(f"{column.name} is not an aggregate")
+
+
+@dataclass(frozen=True)
+class TagAggregation(StreamOp):
+    """Running aggregates per tag group over all tuples so far; each tuple's answer replaces its group's last one."""
+
+    function: TagFunction
+    aggregates: tuple[Named, ...]
+    untagged: bool  # whether tuples without tags form a group of their own
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return _tag_aggregation_schema(self.aggregates)
+
+    def check(self) -> None:
+        _check_aggregates(self.aggregates, self.input, "TagAggregation")
+
+
+@dataclass(frozen=True)
+class WindowTagAggregation(WindowOp):
+    """The same over each window: one tuple per tag group."""
+
+    function: TagFunction
+    aggregates: tuple[Named, ...]
+    untagged: bool
+    input: WindowOp
+
+    @property
+    def schema(self) -> Schema:
+        return _tag_aggregation_schema(self.aggregates)
+
+    def check(self) -> None:
+        _check_aggregates(self.aggregates, self.input, "WindowTagAggregation")
+
+

@@ -1,0 +1,30 @@
+"""What the catalog knows about a stream or table: its schema, its clock and where its data comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.schema import Schema
+
+SENSED, PUSHED, STORED = "sensed", "pushed", "stored"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A declared extent. SNEEql's three kinds: sensed and pushed are streams, stored is a table."""
+
+    name: str  # as declared; looked up without regard to case
+    kind: str  # SENSED, PUSHED or STORED
+    schema: Schema  # fields with relation None
+    timestamp: str | None = None  # TIMESTAMP BY: a column of the schema
+    sites: tuple[int, ...] = ()  # of a sensed extent
+    interval: int | None = None  # of a sensed extent, in ticks
+    format: str | None = None  # USING, lower case; None: fed by INSERT and pushes alone
+    options: tuple[tuple[str, str], ...] = ()  # OPTIONS, keys lower case
+
+    @property
+    def is_stream(self) -> bool:
+        return self.kind != STORED
+
+    def option(self, key: str) -> str | None:
+        return dict(self.options).get(key)

@@ -1,0 +1,167 @@
+"""Every error a user can see: one message, a code, an SQLSTATE, and the place in the SQL where it is wrong.
+
+Whatever goes wrong in a user's text or data is raised as an `EddylineError`; the CLI prints it with `render`
+and nothing else. Anything that is not an `EddylineError` is a bug of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Position:
+    """A stretch of the source text: character offsets, `end` exclusive."""
+
+    start: int
+    end: int
+
+    def line_and_column(self, text: str) -> tuple[int, int]:
+        """Line and column of the start, both from 1.
+
+        >>> Position(4, 5).line_and_column("ab\\ncd")
+        (2, 2)
+        """
+        start = min(self.start, len(text))
+        line_start = text.rfind("\n", 0, start) + 1
+        return text.count("\n", 0, start) + 1, start - line_start + 1
+
+
+class EddylineError(Exception):
+    """The base of all errors shown to users. Subclasses fix `code` and `sqlstate`."""
+
+    code = "INTERNAL"
+    sqlstate = "XX000"
+    #: whether the same request may succeed later without being changed
+    retryable = False
+
+    def __init__(self, message: str, position: Position | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+        self.hint = hint
+
+    def render(self, text: str | None = None, source: str | None = None) -> str:
+        """The message as the user sees it: headline, place, the line with a caret, the hint."""
+        parts = [f"ERROR {self.code} (SQLSTATE {self.sqlstate}): {self.message}"]
+        if text is not None and self.position is not None:
+            line, column = self.position.line_and_column(text)
+            lines = text.splitlines() or [""]
+            shown = lines[min(line, len(lines)) - 1].replace("\t", " ")
+            room = max(1, len(shown) - column + 1)
+            width = max(1, min(self.position.end - self.position.start, room))
+            gutter = " " * len(str(line))
+            place = f"line {line}, column {column}"
+            parts.append(f"{gutter}--> {source}: {place}" if source else f"{gutter}--> {place}")
+            parts.append(f"{line} | {shown}")
+            parts.append(f"{gutter} | {' ' * (column - 1)}{'^' * width}")
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class SyntaxProblem(EddylineError):
+    """The text is not a statement of the language."""
+
+    code, sqlstate = "SYNTAX_ERROR", "42601"
+
+
+class UnknownName(EddylineError):
+    """A table, stream, query, column or function that does not exist."""
+
+    code, sqlstate = "UNKNOWN_NAME", "42704"
+
+
+class UnknownColumn(EddylineError):
+    code, sqlstate = "UNKNOWN_COLUMN", "42703"
+
+
+class UnknownExtent(EddylineError):
+    code, sqlstate = "UNKNOWN_EXTENT", "42P01"
+
+
+class UnknownFunction(EddylineError):
+    code, sqlstate = "UNKNOWN_FUNCTION", "42883"
+
+
+class AmbiguousColumn(EddylineError):
+    code, sqlstate = "AMBIGUOUS_COLUMN", "42702"
+
+
+class DuplicateName(EddylineError):
+    code, sqlstate = "DUPLICATE_NAME", "42710"
+
+
+class TypeMismatch(EddylineError):
+    code, sqlstate = "TYPE_MISMATCH", "42804"
+
+
+class InvalidWindow(EddylineError):
+    """A window that cannot be: on a table, empty for ever, of mixed units."""
+
+    code, sqlstate = "INVALID_WINDOW", "42P20"
+
+
+class Unbounded(EddylineError):
+    """A blocking operation (cross product, aggregate, DISTINCT, ORDER BY) over a stream without a window."""
+
+    code, sqlstate = "UNBOUNDED_STREAM", "42P21"
+
+
+class InvalidLoop(EddylineError):
+    """A for-loop that never starts, never ends, or moves a window it does not have."""
+
+    code, sqlstate = "INVALID_LOOP", "42P22"
+
+
+class InvalidGrouping(EddylineError):
+    """A column outside the grouping, an aggregate where none may be."""
+
+    code, sqlstate = "INVALID_GROUPING", "42803"
+
+
+class InvalidTag(EddylineError):
+    """A tick-tag that cannot be attached: unknown attribute, bad sign, mode or lifespan."""
+
+    code, sqlstate = "INVALID_TAG", "42P23"
+
+
+class InvalidDefinition(EddylineError):
+    """A definition or statement whose parts contradict each other."""
+
+    code, sqlstate = "INVALID_DEFINITION", "42611"
+
+
+class NotSupported(EddylineError):
+    code, sqlstate = "NOT_SUPPORTED", "0A000"
+
+
+class InvalidAlgebra(EddylineError):
+    """An operator was built from parts that do not fit together: a bug in a binder or a rule."""
+
+    code, sqlstate = "INVALID_ALGEBRA", "XX001"
+
+
+class SourceMissing(EddylineError):
+    """The file or folder of an extent is not there or cannot be read."""
+
+    code, sqlstate, retryable = "SOURCE_MISSING", "58P01", True
+
+
+class SourceUnusable(EddylineError):
+    """The file is there, but is not what the extent says it is (no header, wrong columns)."""
+
+    code, sqlstate = "SOURCE_UNUSABLE", "22000"
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The existing name that the user most likely meant.
+
+    >>> nearest("vibraton", ["temp", "vibration"])
+    'vibration'
+    """
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None

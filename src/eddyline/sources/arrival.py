@@ -1,0 +1,32 @@
+"""What a source hands over: rows that fit their schema, and rows that do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+INSERT, DELETE, REPLACE, TAG = "+", "-", "=", "#"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One row of an extent's input, checked and converted."""
+
+    extent: str
+    line: int  # in its file, from 1 for the first data row's line number as an editor shows it
+    op: str  # INSERT, DELETE, REPLACE or TAG
+    values: tuple[Any, ...] | None  # of INSERT and REPLACE, in the order of the schema
+    tick: int | None  # None if the extent has no TIMESTAMP BY and is not sensed, or on a row without a time
+    ref: int | None = None  # the index that DELETE and REPLACE revise
+    tag: dict[str, Any] | None = None  # the parsed `_tag` of TAG
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that was set aside: where it stood, what it said and why it does not fit."""
+
+    extent: str
+    file: str
+    line: int
+    text: str
+    reason: str
