@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
@@ -31,6 +32,33 @@ class Applicability:
     by_value: bool = False
     values: str | None = None
 
+    @property
+    def whole_tuple(self) -> bool:
+        """Whether the tag is on tuples as a whole rather than on some of their attributes."""
+        return not self.attributes and self.attribute_pattern is None
+
+    @property
+    def any_tuple(self) -> bool:
+        """Whether it does not matter which tuple it is and what is in it."""
+        return self.tuples is None and self.values is None and not self.by_value
+
+    def describes(self, attribute: str) -> bool:
+        """Whether the tag is on this attribute, by name or by pattern; a tag on the tuple is on none of them.
+
+        >>> Applicability("Patients", attribute_pattern="m.*").describes("Measure")
+        True
+        """
+        if attribute.lower() in (name.lower() for name in self.attributes or ()):
+            return True
+        pattern = self.attribute_pattern
+        return pattern is not None and re.fullmatch(pattern, attribute, re.IGNORECASE) is not None
+
+    def positions(self, schema: Schema) -> frozenset[int] | None:
+        """Where the attributes stand in a tuple; None for the tuple as a whole."""
+        if self.whole_tuple:
+            return None
+        return frozenset(i for i, field in enumerate(schema.fields) if self.describes(field.name))
+
 
 @dataclass(frozen=True)
 class TickTag:
@@ -45,6 +73,11 @@ class TickTag:
     lifespan: int | None = None  # in ticks; None is instant
     mode: str = OVERWRITE
     number: int = 0  # tells tags apart that are alike in everything else
+
+    @property
+    def end(self) -> int | None:
+        """The first tick after its life; None if it is instant."""
+        return None if self.lifespan is None else self.timestamp + self.lifespan
 
 
 @dataclass(frozen=True)
@@ -65,6 +98,13 @@ class TagSpec:
             raise InvalidTag(f"a tag cannot live for {self.lifespan} ticks")
         if self.mode not in (OVERWRITE, COMBINE):
             raise InvalidTag(f"a tag's mode is OVERWRITE or COMBINE, not {self.mode!r}")
+
+    def tag(
+        self, stream: str, tagger: str, tick: int, type_: str, number: int, tuples: tuple[int, ...] | None = None
+    ) -> TickTag:
+        """The tick-tag that this makes at a tick; the dictionary of the engine knows its type."""
+        applies_to = Applicability(stream, tuples, self.attributes, by_value=self.by_value)
+        return TickTag(self.content, applies_to, tagger, tick, type_, self.sign, self.lifespan, self.mode, number)
 
 
 #: what a tag predicate can read: SELECT TAGS … WHERE TAG = …, TAGSIGN = …
@@ -150,7 +190,8 @@ class TaggedObjectSelection(StreamOp):
 
 @dataclass(frozen=True)
 class TagFunction:
-    """How two tags are compared: `equality`, `dictionary`, `cooccurrence` (threshold: times) or `jaccard` (threshold: share)."""
+    """How two tags are compared: `equality` or `dictionary` (of their contents), `cooccurrence` or `jaccard` (of
+    the objects that carry them; `threshold` is a number of objects, or a share of them)."""
 
     name: str
     threshold: float = 0.0
@@ -225,5 +266,3 @@ class WindowTagAggregation(WindowOp):
 
     def check(self) -> None:
         _check_aggregates(self.aggregates, self.input, "WindowTagAggregation")
-
-

@@ -1,0 +1,283 @@
+"""Statements: extents in SQL and in the papers' notation, queries, corrections, tags, and the small ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from eddyline.language import syntax
+from eddyline.language.parsing.query import QueryParser
+
+_KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
+_TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
+
+
+class StatementParser(QueryParser):
+    def statements_of(self, tokens: list[Token], sql: str) -> list[exp.Expression]:
+        """The statements in a run of tokens: one, or several extents in the papers' notation."""
+        self.reset()
+        self.sql = sql
+        self._chunks = [tokens]
+        self._advance_chunk()
+        found = [self._one_statement()]
+        while self._curr and isinstance(found[-1], syntax.Extent) and self._at_notation():
+            found.append(self._one_statement())
+        if self._curr:
+            self._fail(f"unexpected {self._curr.text!r}")
+        return found
+
+    def _one_statement(self) -> exp.Expression:
+        first = self._curr
+        if self._at_notation():
+            return self._spanned(self._notation(), first)
+        keyword = first.text.upper() if first and first.token_type != TokenType.IDENTIFIER else ""
+        parse = {
+            "CREATE": self._create,
+            "DROP": self._drop,
+            "SET": self._set,
+            "EXPLAIN": self._explain,
+            "INSERT": self._insert,
+            "UPDATE": self._update,
+            "DELETE": self._delete,
+            "ATTACH": self._attach,
+        }.get(keyword)
+        if parse is not None:
+            self._advance()
+            return self._spanned(parse(), first)
+        if self._at_query():
+            return self._query()
+        self._expected("a statement")
+
+    # -- extents ------------------------------------------------------------------------------------------------------
+
+    def _create(self) -> exp.Expression:
+        if self._word("QUERY"):
+            name = self._name("the query's name")
+            self._need_word("AS")
+            return syntax.CreateQuery(this=name, query=self._query())
+        if self._word("SENSED", "STREAM"):
+            kind = "sensed"
+        elif self._word("STREAM"):
+            kind = "pushed"
+        elif self._word("TABLE"):
+            kind = "stored"
+        else:
+            self._expected("SENSED STREAM, STREAM, TABLE or QUERY")
+        exists = self._word("IF", "NOT", "EXISTS") or None
+        name = self._name(f"the {'table' if kind == 'stored' else 'stream'}'s name")
+        columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
+        return syntax.Extent(this=name, kind=kind, columns=columns, exists=exists, **self._extent_clauses())
+
+    def _attribute(self) -> syntax.Attribute:
+        first = self._curr
+        name = self._identifier("a column's name")
+        self._match(TokenType.COLON)
+        return self._spanned(syntax.Attribute(this=name, type_=self._type()), first)
+
+    def _type(self) -> exp.DataType:
+        first = self._curr
+        if not first:
+            self._expected("a type")
+        found = self._parse_types(check_func=False, schema=True)
+        if not isinstance(found, exp.DataType):
+            self._fail(f"expected a type, found {first.text!r}", first)
+        return self._spanned(found, first)
+
+    def _extent_clauses(self) -> dict[str, Any]:
+        clauses: dict[str, Any] = {}
+        while True:
+            first = self._curr
+            if self._word("SITES"):
+                key, value = "sites", self._in_parentheses(lambda: self._list(self._whole_number), "the sites")
+            elif self._word("EVERY"):
+                key, value = "every", self._duration()
+            elif self._word("TIMESTAMP", "BY"):
+                key, value = "timestamp", self._identifier("a column")
+            elif self._word("USING"):
+                key, value = "using", self._identifier("a format").name.lower()
+            elif self._word("OPTIONS"):
+                key, value = "options", self._in_parentheses(lambda: self._list(self._option), "the options")
+            else:
+                return clauses
+            if key in clauses:
+                self._fail(f"{first.text.upper()} is given twice", first)
+            clauses[key] = value
+
+    def _option(self) -> syntax.Option:
+        first = self._curr
+        if not first:
+            self._expected("an option")
+        if first.token_type == TokenType.STRING:
+            self._advance()
+            key = first.text
+        else:
+            key = self._name("an option").text_form
+        self._match(TokenType.EQ)
+        token = self._curr
+        if not token or token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            self._expected(f"a value for {key}")
+        self._advance()
+        return self._spanned(syntax.Option(this=key, value=token.text), first)
+
+    def _at_notation(self) -> bool:
+        """`road: sensed (` of SNEEql, or `ClosingStockPrices( long timestamp;` of TelegraphCQ."""
+        if not self._curr or self._curr.token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+            return False
+        ahead = 1
+        while self._is_word(".", ahead=ahead):
+            ahead += 2
+        if self._is_word(":", ahead=ahead) and self._is_word(*_KINDS, ahead=ahead + 1):
+            return True
+        return self._is_word("(", ahead=ahead) and not self._at_query()
+
+    def _notation(self) -> syntax.Extent:
+        name = self._name()
+        if self._match(TokenType.COLON):
+            kind = _KINDS[self._curr.text.upper()]
+            self._advance()
+            columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
+        else:
+            kind = "pushed"
+            columns = self._in_parentheses(self._typed_first, "the columns")
+        return syntax.Extent(this=name, kind=kind, columns=columns, **self._extent_clauses())
+
+    def _typed_first(self) -> list[syntax.Attribute]:
+        """`long timestamp; char(4) stockSymbol;`: the type comes first, a semicolon ends each column."""
+        columns = []
+        while self._curr and not self._match(TokenType.R_PAREN, advance=False):
+            first = self._curr
+            type_ = self._type()
+            columns.append(self._spanned(syntax.Attribute(this=self._identifier(), type_=type_), first))
+            if not self._match(TokenType.SEMICOLON) and not self._match(TokenType.R_PAREN, advance=False):
+                self._expected("; after the column")
+        if not columns:
+            self._expected("a column")
+        return columns
+
+    # -- small statements ---------------------------------------------------------------------------------------------
+
+    def _drop(self) -> syntax.Drop:
+        for kind in ("QUERY", "STREAM", "TABLE"):
+            if self._word(kind):
+                exists = self._word("IF", "EXISTS") or None
+                return syntax.Drop(this=self._name(f"a {kind.lower()}'s name"), kind=kind, exists=exists)
+        self._expected("QUERY, STREAM or TABLE")
+
+    def _set(self) -> syntax.SetTick:
+        self._need_word("TICK", hint="the only setting is SET TICK '1 second'")
+        self._match(TokenType.EQ)
+        return syntax.SetTick(this=self._string("the length of a tick, such as '1 second'"))
+
+    def _explain(self) -> syntax.Explain:
+        mode = next((word for word in ("ALGEBRA", "ANALYZE") if self._word(word)), None)
+        if self._is_word("ATTACH"):
+            first = self._curr
+            self._advance()
+            return syntax.Explain(this=self._spanned(self._attach(), first), mode=mode)
+        target = self._query() if self._at_query() else self._name("a query")
+        return syntax.Explain(this=target, mode=mode)
+
+    # -- corrections --------------------------------------------------------------------------------------------------
+
+    def _insert(self) -> syntax.InsertRows:
+        self._need_word("INTO")
+        name = self._name("a stream or table")
+        columns = None
+        if self._match(TokenType.L_PAREN, advance=False):
+            columns = self._in_parentheses(lambda: self._list(lambda: self._identifier("a column")), "the columns")
+        self._need_word("VALUES")
+        return syntax.InsertRows(this=name, columns=columns, rows=self._list(self._row))
+
+    def _row(self) -> exp.Tuple:
+        first = self._curr
+        values = self._in_parentheses(lambda: self._list(lambda: self._expression_needed("a value")), "the row")
+        return self._spanned(exp.Tuple(expressions=values), first)
+
+    def _update(self) -> syntax.UpdateRows:
+        name = self._name("a stream")
+        self._need_word("SET")
+        assignments = self._list(self._assignment)
+        where = self._expression_needed("a condition") if self._word("WHERE") else None
+        return syntax.UpdateRows(this=name, assignments=assignments, where=where)
+
+    def _assignment(self) -> exp.EQ:
+        first = self._curr
+        column = self._identifier("a column")
+        self._need(TokenType.EQ, "= after the column")
+        value = self._expression_needed("a value")
+        return self._spanned(exp.EQ(this=column, expression=value), first)
+
+    def _delete(self) -> syntax.DeleteRows:
+        self._need_word("FROM")
+        name = self._name("a stream")
+        return syntax.DeleteRows(this=name, where=self._expression_needed("a condition") if self._word("WHERE") else None)
+
+    # -- tags ---------------------------------------------------------------------------------------------------------
+
+    def _attach(self) -> syntax.AttachTag:
+        self._need_word("TAG")
+        content = self._string("the tag's content in quotes")
+        continuously = self._word("CONTINUOUSLY")
+        self._need_word("TO")
+        targets = self._list(lambda: self._name("a stream, an attribute or an attribute's value"))
+        continuously = self._word("CONTINUOUSLY") or continuously
+        where: exp.Expression | None = None
+        if self._word("WHERE"):
+            where = self._query() if self._at_query() else self._expression_needed("a condition")
+        fields = self._tag_fields() if self._word("WITH") else {}
+        return syntax.AttachTag(
+            this=content, targets=targets, continuously=continuously or None, where=where, **fields
+        )
+
+    def _tag_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        while self._curr:
+            token = self._curr
+            key = _TAG_FIELDS.get(token.text.upper().replace("_", ""))
+            if key is None:
+                self._expected("TAG_SIGN, TAG_LIFESPAN or TAG_MODE")
+            if key in fields:
+                self._fail(f"{token.text.upper()} is given twice", token)
+            self._advance()
+            self._need(TokenType.EQ, f"= after {token.text}")
+            fields[key] = {"sign": self._tag_sign, "lifespan": self._tag_lifespan, "mode": self._tag_mode}[key]()
+            if not (self._word("AND") or self._match(TokenType.COMMA)) and not self._at_tag_field():
+                break
+        if not fields:
+            self._expected("TAG_SIGN, TAG_LIFESPAN or TAG_MODE")
+        return fields
+
+    def _at_tag_field(self) -> bool:
+        return bool(self._curr) and self._curr.text.upper().replace("_", "") in _TAG_FIELDS
+
+    def _literal(self, text: str, first: Token) -> exp.Literal:
+        return self._spanned(exp.Literal.string(text), first)
+
+    def _tag_sign(self) -> exp.Literal:
+        token = self._curr
+        if not token:
+            self._expected("'+' or '-'")
+        self._advance()
+        return self._literal(token.text, token)
+
+    def _tag_mode(self) -> exp.Literal:
+        token = self._curr
+        if not token:
+            self._expected("OVERWRITE or COMBINE")
+        self._advance()
+        mode = {"O": "OVERWRITE", "C": "COMBINE"}.get(token.text.upper(), token.text.upper())
+        return self._literal(mode, token)
+
+    def _tag_lifespan(self) -> exp.Expression:
+        token = self._curr
+        if not token:
+            self._expected("a lifespan such as 30 MIN or I (instant)")
+        if token.token_type == TokenType.NUMBER:
+            return self._duration()
+        negative = self._match(TokenType.DASH)
+        if negative:
+            self._fail("a tag cannot live for a negative time", token)
+        self._advance()
+        return self._literal("I" if token.text.upper() in ("I", "INSTANT") else token.text, token)

@@ -1,0 +1,256 @@
+"""Syntax trees as SQL that parses to the same tree; with `pretty`, laid out for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.generators.spark import SparkGenerator
+
+from eddyline.language import syntax
+
+_TAB = "  "
+
+
+def to_sql(tree: exp.Expression, pretty: bool = False) -> str:
+    """A statement, query or expression as text.
+
+    >>> from eddyline.language import parse_statement
+    >>> to_sql(parse_statement("select a from s [from now-5 to now slide 1 minute] where a>1"))
+    'SELECT a FROM s [FROM NOW-5 TO NOW SLIDE 1 MIN] WHERE a > 1'
+    """
+    from eddyline.language.dialect import Eddyline
+
+    return Printer(dialect=Eddyline(), pretty=pretty, normalize_functions=False, comments=False).generate(tree)
+
+
+class Printer(SparkGenerator):
+    """sqlglot prints the expressions, the functions below print our nodes."""
+
+    def _separator(self) -> str:
+        return "\n" if self.pretty else " "
+
+    def _items(self, nodes: Iterable[Any] | None) -> list[str]:
+        return [node if isinstance(node, str) else str(node) if isinstance(node, int) else self.sql(node) for node in nodes or ()]
+
+    def _comma(self, nodes: Iterable[Any] | None) -> str:
+        return ", ".join(self._items(nodes))
+
+    def _block(self, inner: str) -> str:
+        """A sub-query in parentheses, indented if pretty."""
+        return f"(\n{textwrap.indent(inner, _TAB)}\n)" if self.pretty else f"({inner})"
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def _extent(self, e: syntax.Extent) -> str:
+        kind = {"sensed": "SENSED STREAM", "pushed": "STREAM", "stored": "TABLE"}[e.args["kind"]]
+        exists = " IF NOT EXISTS" if e.args.get("exists") else ""
+        parts = [f"CREATE {kind}{exists} {self.sql(e, 'this')} ({self._comma(e.args['columns'])})"]
+        clauses = []
+        if e.args.get("sites"):
+            clauses.append(f"SITES ({self._comma(e.args['sites'])})")
+        if e.args.get("every"):
+            clauses.append(f"EVERY {self.sql(e, 'every')}")
+        if e.args.get("timestamp"):
+            clauses.append(f"TIMESTAMP BY {self.sql(e, 'timestamp')}")
+        if e.args.get("using"):
+            clauses.append(f"USING {e.args['using']}")
+        if e.args.get("options"):
+            clauses.append(f"OPTIONS ({self._comma(e.args['options'])})")
+        if clauses:
+            parts.append((_TAB if self.pretty else "") + " ".join(clauses))
+        return self._separator().join(parts)
+
+    def _option(self, e: syntax.Option) -> str:
+        return f"{_quoted(e.args['this'])} {_quoted(e.args['value'])}"
+
+    def _create_query(self, e: syntax.CreateQuery) -> str:
+        return f"CREATE QUERY {self.sql(e, 'this')} AS{self._separator()}{self.sql(e, 'query')}"
+
+    def _drop_statement(self, e: syntax.Drop) -> str:
+        exists = "IF EXISTS " if e.args.get("exists") else ""
+        return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}"
+
+    def _explain(self, e: syntax.Explain) -> str:
+        mode = f"{e.args['mode']} " if e.args.get("mode") else ""
+        return f"EXPLAIN {mode}{self.sql(e, 'this')}"
+
+    def _insert(self, e: syntax.InsertRows) -> str:
+        columns = f" ({self._comma(e.args['columns'])})" if e.args.get("columns") else ""
+        rows = f",{self._separator()}{_TAB if self.pretty else ''}".join(self._items(e.args["rows"]))
+        return f"INSERT INTO {self.sql(e, 'this')}{columns} VALUES{self._separator()}{_TAB if self.pretty else ''}{rows}"
+
+    def _where(self, e: exp.Expression) -> list[str]:
+        return [f"WHERE {self.sql(e, 'where')}"] if e.args.get("where") else []
+
+    def _update(self, e: syntax.UpdateRows) -> str:
+        parts = [f"UPDATE {self.sql(e, 'this')} SET {self._comma(e.args['assignments'])}", *self._where(e)]
+        return self._separator().join(parts)
+
+    def _delete(self, e: syntax.DeleteRows) -> str:
+        return self._separator().join([f"DELETE FROM {self.sql(e, 'this')}", *self._where(e)])
+
+    def _attach(self, e: syntax.AttachTag) -> str:
+        parts = [f"ATTACH TAG {self.sql(e, 'this')}"]
+        if e.args.get("continuously"):
+            parts.append("CONTINUOUSLY")
+        parts.append(f"TO {self._comma(e.args['targets'])}")
+        where = e.args.get("where")
+        if where is not None:
+            condition = self.sql(where)
+            parts.append(f"WHERE {self._block(condition) if isinstance(where, syntax.Query) else condition}")
+        fields = []
+        if e.args.get("sign"):
+            fields.append(f"TAG_SIGN = {self.sql(e, 'sign')}")
+        if e.args.get("lifespan"):
+            lifespan = e.args["lifespan"]
+            text = "I" if isinstance(lifespan, exp.Literal) and lifespan.name == "I" else self.sql(lifespan)
+            fields.append(f"TAG_LIFESPAN = {text}")
+        if e.args.get("mode"):
+            mode = e.args["mode"].name
+            fields.append(f"TAG_MODE = {mode if mode in ('OVERWRITE', 'COMBINE') else _quoted(mode)}")
+        if fields:
+            parts.append(f"WITH {' AND '.join(fields)}")
+        return self._separator().join(parts)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def _select(self, e: syntax.SelectQuery) -> str:
+        parts = []
+        if e.args.get("ctes"):
+            parts.append("WITH " + f",{self._separator()}".join(self._items(e.args["ctes"])))
+        distinct = "DISTINCT " if e.args.get("distinct") else ""
+        parts.append(f"SELECT {distinct}{self._comma(e.expressions)}")
+        if e.args.get("sources"):
+            parts.append("FROM " + "".join(self._items(e.args["sources"])))
+        parts += self._where(e)
+        if e.args.get("group"):
+            parts.append(f"GROUP BY {self._comma(e.args['group'])}")
+        if e.args.get("having"):
+            parts.append(f"HAVING {self.sql(e, 'having')}")
+        if e.args.get("order"):
+            parts.append(f"ORDER BY {self._comma(e.args['order'])}")
+        for clause in ("limit", "offset"):
+            if e.args.get(clause) is not None:
+                parts.append(f"{clause.upper()} {e.args[clause]}")
+        parts += self._items(e.args.get("loops"))
+        if e.args.get("with_tags"):
+            parts.append("WITH TAGS")
+        return self._separator().join(parts)
+
+    def _source(self, e: syntax.Source) -> str:
+        this = e.this
+        text = self._block(self.sql(this)) if isinstance(this, syntax.SelectQuery) else self.sql(this)
+        if e.args.get("window"):
+            text += f" {self.sql(e, 'window')}"
+        if e.args.get("alias"):
+            text += f" AS {self.sql(e, 'alias')}"
+        if e.args.get("on"):
+            on = e.args["on"]
+            text += f" ON {'TAGS ' if isinstance(on, syntax.TagCondition) else ''}{self.sql(on)}"
+        if e.args.get("using"):
+            text += f" USING ({self._comma(e.args['using'])})"
+        join = e.args.get("join")
+        if join is None:
+            return text
+        indent = f"\n{_TAB}" if self.pretty else " "
+        return f",{indent}{text}" if join == "COMMA" else f"{indent}{_JOINS[join]} {text}"
+
+    def _group_condition(self, e: syntax.TagCondition) -> str:
+        threshold = f"({self.sql(e, 'threshold')})" if e.args.get("threshold") else ""
+        untagged = " WITH UNTAGGED" if e.args.get("untagged") else ""
+        grouping = "TAG " if isinstance(e.parent, syntax.SelectQuery) else ""
+        return f"{grouping}{e.args['this']}{threshold}{untagged}"
+
+    def _order_key(self, e: syntax.OrderKey) -> str:
+        descending, nulls_first = bool(e.args.get("descending")), bool(e.args.get("nulls_first"))
+        text = self.sql(e, "this") + (" DESC" if descending else "")
+        if nulls_first == descending:
+            text += " NULLS FIRST" if nulls_first else " NULLS LAST"
+        return text
+
+    # -- windows and loops --------------------------------------------------------------------------------------------
+
+    def _slide_window(self, e: syntax.SlideWindow) -> str:
+        start, end = _offset(e.args["start"]), _offset(e.args["end"])
+        return f"[FROM {start} TO {end} SLIDE {e.args['slide']} {e.args['unit']}]"
+
+    def _range_window(self, e: syntax.RangeWindow) -> str:
+        slide = f" SLIDE {self.sql(e, 'slide')}" if e.args.get("slide") else ""
+        return f"[RANGE {self.sql(e, 'this')}{slide}]"
+
+    def _rows_window(self, e: syntax.RowsWindow) -> str:
+        partition = f"PARTITION BY {self._comma(e.args['partition'])} " if e.args.get("partition") else ""
+        return f"[{partition}ROWS {e.args['this']}]"
+
+    def _hop_window(self, e: syntax.HopWindow) -> str:
+        slide = f" SLIDE BY {self.sql(e, 'slide')}" if e.args.get("slide") else ""
+        start = f" START AT {self.sql(e, 'start')}" if e.args.get("start") else ""
+        return f"[RANGE BY {self.sql(e, 'range')}{slide}{start}]"
+
+    def _loop(self, e: syntax.Loop) -> str:
+        variable = e.args["variable"]
+        initial = f"{variable} = {self.sql(e, 'initial')}" if e.args.get("initial") else ""
+        condition = self.sql(e, "condition") if e.args.get("condition") else ""
+        change = f"{variable} = {self.sql(e, 'change')}" if e.args.get("change") else ""
+        inner = self._separator().join(f"{_TAB if self.pretty else ''}{window};" for window in self._items(e.args["windows"]))
+        return f"for ({initial}; {condition}; {change}) {{{self._separator()}{inner}{self._separator()}}}"
+
+    def _window_is(self, e: syntax.WindowIs) -> str:
+        return f"WindowIs({self.sql(e, 'this')}, {self.sql(e, 'left')}, {self.sql(e, 'right')})"
+
+    TRANSFORMS: ClassVar[dict[type[exp.Expression], Callable[..., str]]] = {
+        **SparkGenerator.TRANSFORMS,
+        syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
+        syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",
+        syntax.Extent: _extent,
+        syntax.Attribute: lambda self, e: f"{self.sql(e, 'this')} {self.sql(e, 'type_')}",
+        syntax.Option: _option,
+        syntax.CreateQuery: _create_query,
+        syntax.Drop: _drop_statement,
+        syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
+        syntax.Explain: _explain,
+        syntax.InsertRows: _insert,
+        syntax.UpdateRows: _update,
+        syntax.DeleteRows: _delete,
+        syntax.AttachTag: _attach,
+        syntax.SelectQuery: _select,
+        syntax.ToStream: lambda self, e: f"{e.args['kind']}{self._block(self.sql(e, 'this'))}",
+        syntax.Definition: lambda self, e: f"{self.sql(e, 'this')} AS {self._block(self.sql(e, 'query'))}",
+        syntax.Tags: lambda self, e: "TAGS",
+        syntax.TaggedObjects: lambda self, e: "TAGGED OBJECTS",
+        syntax.Source: _source,
+        syntax.TagCondition: _group_condition,
+        syntax.OrderKey: _order_key,
+        syntax.SlideWindow: _slide_window,
+        syntax.ScanWindow: lambda self, e: f"[SCAN {self.sql(e, 'this')}]",
+        syntax.NowWindow: lambda self, e: "[NOW]",
+        syntax.UnboundedWindow: lambda self, e: "[UNBOUNDED]",
+        syntax.RangeWindow: _range_window,
+        syntax.RowsWindow: _rows_window,
+        syntax.RecentWindow: lambda self, e: f"[{self.sql(e, 'this')}]",
+        syntax.HopWindow: _hop_window,
+        syntax.Loop: _loop,
+        syntax.WindowIs: _window_is,
+    }
+
+
+_JOINS = {
+    "INNER": "JOIN",
+    "CROSS": "CROSS JOIN",
+    "NATURAL": "NATURAL JOIN",
+    "LEFT": "LEFT JOIN",
+    "RIGHT": "RIGHT JOIN",
+    "FULL": "FULL JOIN",
+}
+
+
+def _offset(distance: int) -> str:
+    return f"NOW-{distance}" if distance else "NOW"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,85 @@
+"""A script as a list of statements, each with its place in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from eddyline.errors import EddylineError, Position, SyntaxProblem
+from eddyline.language.parsing.base import Misparse
+from eddyline.language.parsing.statement import StatementParser
+from eddyline.language.tokens import Chunk, statements, tokenize
+
+#: sqlglot parses by recursive descent; text nested deeper than this is refused instead of exhausting the stack
+MAX_DEPTH = 200
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement: its tree and where it stands."""
+
+    tree: exp.Expression
+    position: Position
+
+
+def parse_script(text: str, errors: list[EddylineError] | None = None) -> list[Statement]:
+    """All statements of a script.
+
+    Without `errors` the first problem is raised; with it, every problem is put there and the other statements are
+    still returned.
+    """
+    found: list[Statement] = []
+    try:
+        chunks = statements(tokenize(text))
+    except SyntaxProblem as problem:
+        if errors is None:
+            raise
+        errors.append(problem)
+        return found
+    for chunk in chunks:
+        try:
+            found.extend(_statements_of(chunk, text))
+        except SyntaxProblem as problem:
+            if errors is None:
+                raise
+            errors.append(problem)
+    return found
+
+
+def parse_statement(text: str) -> exp.Expression:
+    """The one statement of a text."""
+    found = parse_script(text)
+    if len(found) != 1:
+        raise SyntaxProblem(f"expected one statement, found {len(found)}", Position(0, max(1, len(text))))
+    return found[0].tree
+
+
+def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
+    _check_depth(chunk)
+    from eddyline.language.dialect import Eddyline
+
+    parser = StatementParser(dialect=Eddyline())
+    try:
+        trees = parser.statements_of(chunk.tokens, text)
+    except Misparse as problem:
+        raise SyntaxProblem(problem.message, problem.position, problem.hint) from None
+    except RecursionError:
+        raise SyntaxProblem("the statement is nested too deeply", chunk.position) from None
+    return [Statement(tree, _position(tree, chunk)) for tree in trees]
+
+
+def _position(tree: exp.Expression, chunk: Chunk) -> Position:
+    start, end = tree.meta.get("start"), tree.meta.get("end")
+    return chunk.position if start is None or end is None else Position(start, end + 1)
+
+
+def _check_depth(chunk: Chunk) -> None:
+    depth = 0
+    for token in chunk.tokens:
+        if token.text in ("(", "[", "{"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise SyntaxProblem("the statement is nested too deeply", Position(token.start, token.end + 1))
+        elif token.text in (")", "]", "}"):
+            depth -= 1

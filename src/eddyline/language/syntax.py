@@ -1,0 +1,250 @@
+"""The nodes of the syntax tree that are ours: statements, queries, windows, loops and tag clauses.
+
+Expressions are sqlglot's own nodes. Every node compares by structure and carries its place in the text in `meta`
+(`start`, `end`, the latter inclusive, as sqlglot keeps them).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+# -- names and durations ----------------------------------------------------------------------------------------------
+
+
+class Name(exp.Expression):
+    """A possibly qualified name (`network.tcpdump`); `expressions` are its identifiers."""
+
+    arg_types = {"expressions": True}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(identifier.name for identifier in self.expressions)
+
+    @property
+    def text_form(self) -> str:
+        return ".".join(self.parts)
+
+
+class Duration(exp.Expression):
+    """A number and a unit: MS, SEC, MIN, HOUR, DAY or ROWS."""
+
+    arg_types = {"this": True, "unit": True}
+
+
+# -- statements -------------------------------------------------------------------------------------------------------
+
+
+class Extent(exp.Expression):
+    """CREATE [SENSED] STREAM / CREATE TABLE, or the same in a paper's schema notation. `kind`: sensed, pushed, stored."""
+
+    arg_types = {
+        "this": True,
+        "kind": True,
+        "columns": True,
+        "sites": False,
+        "every": False,
+        "timestamp": False,
+        "using": False,
+        "options": False,
+        "exists": False,
+    }
+
+
+class Attribute(exp.Expression):
+    """One column of an extent: a name and a type."""
+
+    arg_types = {"this": True, "type_": True}
+
+
+class Option(exp.Expression):
+    """A key and a value of OPTIONS (…)."""
+
+    arg_types = {"this": True, "value": True}
+
+
+class CreateQuery(exp.Expression):
+    arg_types = {"this": True, "query": True}
+
+
+class Drop(exp.Expression):
+    """DROP QUERY / STREAM / TABLE."""
+
+    arg_types = {"this": True, "kind": True, "exists": False}
+
+
+class SetTick(exp.Expression):
+    """SET TICK '1 second'."""
+
+    arg_types = {"this": True}
+
+
+class Explain(exp.Expression):
+    """EXPLAIN [ALGEBRA | ANALYZE] query-or-name."""
+
+    arg_types = {"this": True, "mode": False}
+
+
+class InsertRows(exp.Expression):
+    """INSERT INTO name [(columns)] VALUES (…), (…)."""
+
+    arg_types = {"this": True, "columns": False, "rows": True}
+
+
+class UpdateRows(exp.Expression):
+    """UPDATE name SET column = value, … [WHERE condition]."""
+
+    arg_types = {"this": True, "assignments": True, "where": False}
+
+
+class DeleteRows(exp.Expression):
+    """DELETE FROM name [WHERE condition]."""
+
+    arg_types = {"this": True, "where": False}
+
+
+class AttachTag(exp.Expression):
+    """ATTACH TAG content [CONTINUOUSLY] TO targets [WHERE …] [WITH …]."""
+
+    arg_types = {
+        "this": True,
+        "targets": True,
+        "continuously": False,
+        "where": False,
+        "sign": False,
+        "lifespan": False,
+        "mode": False,
+    }
+
+
+# -- queries ----------------------------------------------------------------------------------------------------------
+
+
+class Query(exp.Expression):
+    """The base of what can stand where a query is expected."""
+
+    arg_types = {"this": True}
+
+
+class SelectQuery(Query):
+    arg_types = {
+        "ctes": False,
+        "distinct": False,
+        "expressions": True,
+        "sources": False,
+        "where": False,
+        "group": False,
+        "having": False,
+        "order": False,
+        "limit": False,
+        "offset": False,
+        "loops": False,
+        "with_tags": False,
+    }
+
+
+class ToStream(Query):
+    """RSTREAM(q), ISTREAM(q), DSTREAM(q)."""
+
+    arg_types = {"this": True, "kind": True}
+
+
+class Definition(exp.Expression):
+    """`name AS (query)` of a WITH clause."""
+
+    arg_types = {"this": True, "query": True}
+
+
+class Tags(exp.Expression):
+    """The select list of SELECT TAGS."""
+
+    arg_types: dict[str, bool] = {}
+
+
+class TaggedObjects(exp.Expression):
+    """The select list of SELECT TAGGED OBJECTS."""
+
+    arg_types: dict[str, bool] = {}
+
+
+class Source(exp.Expression):
+    """One item of FROM: a name or a sub-query, with a window and an alias, and how it joins those before it.
+
+    `join`: absent for the first item, else COMMA, CROSS, INNER, LEFT, RIGHT, FULL or NATURAL.
+    """
+
+    arg_types = {"this": True, "window": False, "alias": False, "join": False, "on": False, "using": False}
+
+
+class TagCondition(exp.Expression):
+    """`ON TAGS function[(threshold)]` of a tag join; `GROUP BY TAG function[(threshold)] [WITH UNTAGGED]`."""
+
+    arg_types = {"this": True, "threshold": False, "untagged": False}
+
+
+class OrderKey(exp.Expression):
+    arg_types = {"this": True, "descending": False, "nulls_first": False}
+
+
+# -- windows ----------------------------------------------------------------------------------------------------------
+
+
+class WindowClause(exp.Expression):
+    """The base of everything that can stand in brackets behind an item of FROM."""
+
+    arg_types: dict[str, bool] = {}
+
+
+class SlideWindow(WindowClause):
+    """[FROM NOW-a TO NOW-b SLIDE n unit]; `start` and `end` are a and b."""
+
+    arg_types = {"start": True, "end": True, "slide": True, "unit": True}
+
+
+class ScanWindow(WindowClause):
+    """[SCAN n unit]."""
+
+    arg_types = {"this": True}
+
+
+class NowWindow(WindowClause):
+    """[NOW]."""
+
+
+class UnboundedWindow(WindowClause):
+    """[UNBOUNDED]."""
+
+
+class RangeWindow(WindowClause):
+    """[RANGE n unit [SLIDE m unit]]."""
+
+    arg_types = {"this": True, "slide": False}
+
+
+class RowsWindow(WindowClause):
+    """[ROWS n], [PARTITION BY a, b ROWS n]."""
+
+    arg_types = {"this": True, "partition": False}
+
+
+class RecentWindow(WindowClause):
+    """[n unit], the sliding window of the tag paper."""
+
+    arg_types = {"this": True}
+
+
+class HopWindow(WindowClause):
+    """[RANGE BY '…' [SLIDE BY '…'] [START AT '…']]."""
+
+    arg_types = {"range": True, "slide": False, "start": False}
+
+
+class Loop(exp.Expression):
+    """for (variable = initial; condition; change) { WindowIs(…); … }."""
+
+    arg_types = {"variable": True, "initial": False, "condition": False, "change": False, "windows": True}
+
+
+class WindowIs(exp.Expression):
+    """WindowIs(stream, left, right)."""
+
+    arg_types = {"this": True, "left": True, "right": True}
