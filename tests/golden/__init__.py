@@ -1,1 +1,1 @@
-"""Golden scripts: the papers' examples with answers worked out by hand, run on every engine. README.md has the format."""
+"""Golden scripts: the papers' examples with answers worked out by hand, run on every engine (README.md)."""

@@ -1,4 +1,4 @@
-"""The notation of answers in a script: one `Line` for each answer, read from text, printed as text, made from an engine's.
+"""The notation of answers in a script: one `Line` for each answer, read from text or made from an engine's answer.
 
 Values are kept as their JSON text, so that 1, 1.0 and true differ although Python finds them equal.
 Rows of a window and tags of a row are bags: they are kept sorted.
@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -227,11 +226,7 @@ def canonical(value: Any) -> str:
     """A value as JSON text."""
     if isinstance(value, Decimal):
         value = float(value)
-    if isinstance(value, datetime):
-        value = str(value)
-    elif isinstance(value, date | timedelta):
-        value = str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, default=str)  # dates, timestamps and intervals as Python prints them
 
 
 def line_of(answer: Answer, columns: Sequence[str], tag_fields: Sequence[str] = ()) -> Line:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddyline.errors import EddylineError
 
+from eddyline.errors import EddylineError
 from golden.compare import operators, same_fold, same_sequence
 from golden.engines import Run, run_script
 from golden.script_file import ExpectedAnswers, Script, all_scripts, read_script

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 from eddyline.algebra.expression import Call, Literal, TypedExpr
 from eddyline.algebra.types import (
@@ -141,12 +140,10 @@ def common_type(left: DataType, right: DataType, *, strings: bool = True) -> Dat
 
 def common_type_of(types: Iterable[DataType], *, strings: bool = True) -> DataType | None:
     """`common_type` of many. Strings come first, because text absorbs what would not meet otherwise."""
-    ordered = sorted(types, key=lambda type_: type_ != STRING)
-
-    def merge(left: DataType | None, right: DataType) -> DataType | None:
-        return None if left is None else common_type(left, right, strings=strings)
-
-    return reduce(merge, ordered, NULL)
+    common: DataType | None = NULL
+    for type_ in sorted(types, key=lambda type_: type_ != STRING):
+        common = None if common is None else common_type(common, type_, strings=strings)
+    return common
 
 
 def comparison_type(left: DataType, right: DataType) -> DataType | None:

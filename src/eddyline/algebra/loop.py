@@ -72,6 +72,11 @@ class Loop:
     condition: Expr | None
     change: Expr
 
+    @property
+    def backward(self) -> bool:
+        """Whether t goes down with every step (tried on a sample, which is enough for `t--` and `t -= k`)."""
+        return evaluate(self.change, 1000, 1000) < 1000
+
     def values(self, start: int) -> Iterator[int]:
         """The values of `t`, for a query that starts at tick `start`. Endless if the loop is."""
         t = evaluate(self.initial, 0, start)

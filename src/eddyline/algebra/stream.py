@@ -112,17 +112,22 @@ class StreamAlias(StreamOp):
 
 @dataclass(frozen=True)
 class StreamLookup(StreamOp):
-    """Each tuple concatenated with the tuples of a table as it stands when the tuple arrives.
+    """Each tuple concatenated with the tuples of a table as it stands when the tuple arrives, where the predicate holds.
 
     One tuple may give none, one or many; the output has a running index of its own.
     """
 
     input: StreamOp
     table: WindowOp
+    predicate: TypedExpr | None = None
 
     @property
     def schema(self) -> Schema:
         return self.input.schema + self.table.schema
+
+    def check(self) -> None:
+        if self.predicate is not None:
+            require_predicate(self.predicate, self.schema, "StreamLookup")
 
 
 @dataclass(frozen=True)

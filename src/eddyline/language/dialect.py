@@ -13,5 +13,5 @@ class Eddyline(Spark):
     """`sqlglot`'s view of the language; `eddyline.language` has the functions to use."""
 
     Tokenizer = Tokenizer
-    Parser = StatementParser
+    Parser: type[StatementParser] = StatementParser
     Generator = Printer

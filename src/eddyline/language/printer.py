@@ -14,7 +14,7 @@ from eddyline.language import syntax
 _TAB = "  "
 
 
-def to_sql(tree: exp.Expression, pretty: bool = False) -> str:
+def to_sql(tree: exp.Expr, pretty: bool = False) -> str:
     """A statement, query or expression as text.
 
     >>> from eddyline.language import parse_statement
@@ -82,7 +82,7 @@ class Printer(SparkGenerator):
         rows = f",{self._separator()}{_TAB if self.pretty else ''}".join(self._items(e.args["rows"]))
         return f"INSERT INTO {self.sql(e, 'this')}{columns} VALUES{self._separator()}{_TAB if self.pretty else ''}{rows}"
 
-    def _where(self, e: exp.Expression) -> list[str]:
+    def _where(self, e: exp.Expr) -> list[str]:
         return [f"WHERE {self.sql(e, 'where')}"] if e.args.get("where") else []
 
     def _update(self, e: syntax.UpdateRows) -> str:
@@ -201,7 +201,7 @@ class Printer(SparkGenerator):
     def _window_is(self, e: syntax.WindowIs) -> str:
         return f"WindowIs({self.sql(e, 'this')}, {self.sql(e, 'left')}, {self.sql(e, 'right')})"
 
-    TRANSFORMS: ClassVar[dict[type[exp.Expression], Callable[..., str]]] = {
+    TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **SparkGenerator.TRANSFORMS,
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
         syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",

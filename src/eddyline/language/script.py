@@ -19,7 +19,7 @@ MAX_DEPTH = 200
 class Statement:
     """One statement: its tree and where it stands."""
 
-    tree: exp.Expression
+    tree: exp.Expr
     position: Position
 
 
@@ -47,7 +47,7 @@ def parse_script(text: str, errors: list[EddylineError] | None = None) -> list[S
     return found
 
 
-def parse_statement(text: str) -> exp.Expression:
+def parse_statement(text: str) -> exp.Expr:
     """The one statement of a text."""
     found = parse_script(text)
     if len(found) != 1:
@@ -69,7 +69,7 @@ def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
     return [Statement(tree, _position(tree, chunk)) for tree in trees]
 
 
-def _position(tree: exp.Expression, chunk: Chunk) -> Position:
+def _position(tree: exp.Expr, chunk: Chunk) -> Position:
     start, end = tree.meta.get("start"), tree.meta.get("end")
     return chunk.position if start is None or end is None else Position(start, end + 1)
 

@@ -6,6 +6,8 @@ Expressions are sqlglot's own nodes. Every node compares by structure and carrie
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot import exp
 
 # -- names and durations ----------------------------------------------------------------------------------------------
@@ -14,7 +16,7 @@ from sqlglot import exp
 class Name(exp.Expression):
     """A possibly qualified name (`network.tcpdump`); `expressions` are its identifiers."""
 
-    arg_types = {"expressions": True}
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -28,7 +30,7 @@ class Name(exp.Expression):
 class Duration(exp.Expression):
     """A number and a unit: MS, SEC, MIN, HOUR, DAY or ROWS."""
 
-    arg_types = {"this": True, "unit": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
 
 
 # -- statements -------------------------------------------------------------------------------------------------------
@@ -37,7 +39,7 @@ class Duration(exp.Expression):
 class Extent(exp.Expression):
     """CREATE [SENSED] STREAM / CREATE TABLE, or the same in a paper's schema notation. `kind`: sensed, pushed, stored."""
 
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "kind": True,
         "columns": True,
@@ -53,59 +55,59 @@ class Extent(exp.Expression):
 class Attribute(exp.Expression):
     """One column of an extent: a name and a type."""
 
-    arg_types = {"this": True, "type_": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type_": True}
 
 
 class Option(exp.Expression):
     """A key and a value of OPTIONS (…)."""
 
-    arg_types = {"this": True, "value": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
 class CreateQuery(exp.Expression):
-    arg_types = {"this": True, "query": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True}
 
 
 class Drop(exp.Expression):
     """DROP QUERY / STREAM / TABLE."""
 
-    arg_types = {"this": True, "kind": True, "exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
 
 
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class Explain(exp.Expression):
     """EXPLAIN [ALGEBRA | ANALYZE] query-or-name."""
 
-    arg_types = {"this": True, "mode": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "mode": False}
 
 
 class InsertRows(exp.Expression):
     """INSERT INTO name [(columns)] VALUES (…), (…)."""
 
-    arg_types = {"this": True, "columns": False, "rows": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "rows": True}
 
 
 class UpdateRows(exp.Expression):
     """UPDATE name SET column = value, … [WHERE condition]."""
 
-    arg_types = {"this": True, "assignments": True, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "where": False}
 
 
 class DeleteRows(exp.Expression):
     """DELETE FROM name [WHERE condition]."""
 
-    arg_types = {"this": True, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "where": False}
 
 
 class AttachTag(exp.Expression):
     """ATTACH TAG content [CONTINUOUSLY] TO targets [WHERE …] [WITH …]."""
 
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "targets": True,
         "continuously": False,
@@ -122,11 +124,11 @@ class AttachTag(exp.Expression):
 class Query(exp.Expression):
     """The base of what can stand where a query is expected."""
 
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class SelectQuery(Query):
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "ctes": False,
         "distinct": False,
         "expressions": True,
@@ -145,25 +147,25 @@ class SelectQuery(Query):
 class ToStream(Query):
     """RSTREAM(q), ISTREAM(q), DSTREAM(q)."""
 
-    arg_types = {"this": True, "kind": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
 class Definition(exp.Expression):
     """`name AS (query)` of a WITH clause."""
 
-    arg_types = {"this": True, "query": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True}
 
 
 class Tags(exp.Expression):
     """The select list of SELECT TAGS."""
 
-    arg_types: dict[str, bool] = {}
+    arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class TaggedObjects(exp.Expression):
     """The select list of SELECT TAGGED OBJECTS."""
 
-    arg_types: dict[str, bool] = {}
+    arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class Source(exp.Expression):
@@ -172,17 +174,17 @@ class Source(exp.Expression):
     `join`: absent for the first item, else COMMA, CROSS, INNER, LEFT, RIGHT, FULL or NATURAL.
     """
 
-    arg_types = {"this": True, "window": False, "alias": False, "join": False, "on": False, "using": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "join": False, "on": False, "using": False}
 
 
 class TagCondition(exp.Expression):
     """`ON TAGS function[(threshold)]` of a tag join; `GROUP BY TAG function[(threshold)] [WITH UNTAGGED]`."""
 
-    arg_types = {"this": True, "threshold": False, "untagged": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "threshold": False, "untagged": False}
 
 
 class OrderKey(exp.Expression):
-    arg_types = {"this": True, "descending": False, "nulls_first": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "descending": False, "nulls_first": False}
 
 
 # -- windows ----------------------------------------------------------------------------------------------------------
@@ -191,19 +193,19 @@ class OrderKey(exp.Expression):
 class WindowClause(exp.Expression):
     """The base of everything that can stand in brackets behind an item of FROM."""
 
-    arg_types: dict[str, bool] = {}
+    arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class SlideWindow(WindowClause):
     """[FROM NOW-a TO NOW-b SLIDE n unit]; `start` and `end` are a and b."""
 
-    arg_types = {"start": True, "end": True, "slide": True, "unit": True}
+    arg_types: ClassVar[dict[str, bool]] = {"start": True, "end": True, "slide": True, "unit": True}
 
 
 class ScanWindow(WindowClause):
     """[SCAN n unit]."""
 
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class NowWindow(WindowClause):
@@ -217,34 +219,34 @@ class UnboundedWindow(WindowClause):
 class RangeWindow(WindowClause):
     """[RANGE n unit [SLIDE m unit]]."""
 
-    arg_types = {"this": True, "slide": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "slide": False}
 
 
 class RowsWindow(WindowClause):
     """[ROWS n], [PARTITION BY a, b ROWS n]."""
 
-    arg_types = {"this": True, "partition": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False}
 
 
 class RecentWindow(WindowClause):
     """[n unit], the sliding window of the tag paper."""
 
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class HopWindow(WindowClause):
     """[RANGE BY '…' [SLIDE BY '…'] [START AT '…']]."""
 
-    arg_types = {"range": True, "slide": False, "start": False}
+    arg_types: ClassVar[dict[str, bool]] = {"range": True, "slide": False, "start": False}
 
 
 class Loop(exp.Expression):
     """for (variable = initial; condition; change) { WindowIs(…); … }."""
 
-    arg_types = {"variable": True, "initial": False, "condition": False, "change": False, "windows": True}
+    arg_types: ClassVar[dict[str, bool]] = {"variable": True, "initial": False, "condition": False, "change": False, "windows": True}
 
 
 class WindowIs(exp.Expression):
     """WindowIs(stream, left, right)."""
 
-    arg_types = {"this": True, "left": True, "right": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "left": True, "right": True}

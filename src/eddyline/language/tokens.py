@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from eddyline.errors import Position, SyntaxProblem
 
@@ -107,7 +107,8 @@ def statements(tokens: list[Token]) -> list[Chunk]:
             opened.append(_holds_semicolons(current))
         elif kind in (TokenType.R_PAREN, TokenType.R_BRACE) and opened:
             opened.pop()
-            if kind == TokenType.R_BRACE and not opened and _loop_ends_statement(tokens, i):
+            looped = any(t.text.upper() == "FOR" for t in current)
+            if kind == TokenType.R_BRACE and not opened and looped and _loop_ends_statement(tokens, i):
                 finish()
     finish()
     return chunks

@@ -7,9 +7,9 @@ new one +1. An insertion has no old version, a deletion no new one, a replacemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from eddyline.algebra.tag import TickTag
 
@@ -89,5 +89,31 @@ class Clock:
     closed: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class RelationChange:
+    """A tuple that enters (+1) or leaves (−1) a relation at a tick."""
+
+    tick: int
+    weight: int
+    row: Row
+
+
+#: the tick of what was always there: the contents of a table that is not scanned
+ALWAYS = -(2**63)
+
 StreamElement = Change | TagElement | Clock
 WindowElement = WindowChange | Clock
+
+
+E = TypeVar("E")
+
+
+def batches(elements: Iterable[E | Clock]) -> Iterator[tuple[list[E], Clock]]:
+    """The elements of each batch, with the clock that ends it."""
+    batch: list[E] = []
+    for element in elements:
+        if isinstance(element, Clock):
+            yield batch, element
+            batch = []
+        else:
+            batch.append(element)

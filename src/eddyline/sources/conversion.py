@@ -129,13 +129,17 @@ class TextRowConversion(RowConversion):
 
 
 def shown(value: Any) -> str:
-    """A value as a reason shows it: short, and in the way its file writes it."""
-    if isinstance(value, str):
-        text = f"'{value}'"
-    elif isinstance(value, bool | int | float | list | dict | None):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    else:
-        text = str(value)
+    """A value as a reason shows it: text in quotes, everything in a limited length."""
+    return f"'{_shortened(value)}'" if isinstance(value, str) else _shortened(_written(value))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str | bool | int | float | list | dict | None):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
@@ -146,30 +150,21 @@ def why_not_json(problem: Exception) -> str:
     return "not JSON: nested too deeply" if isinstance(problem, RecursionError) else f"not JSON: {problem}"
 
 
-def _is_not(value: Any, type_: DataType) -> BadValue:
-    article = "an" if type_.name[0] in "AEIOU" else "a"
-    return BadValue(f"{shown(value)} is not {article} {type_}")
+def _is_not(text: str, type_: DataType) -> BadValue:
+    return BadValue(f"{shown(text)} is not {_article(type_)} {type_}")
 
 
 def _is_not_native(value: Any, type_: DataType) -> BadValue:
-    # JSON's "5" is not the number 5: the quotes must be seen, or the reason would contradict itself.
-    quoted = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else value
-    return _is_not(_Verbatim(quoted) if isinstance(value, str) else quoted, type_)
+    # JSON's "5" is not the number 5: its own quotes must be seen, or the reason would contradict itself.
+    return BadValue(f"{_shortened(_written(value))} is not {_article(type_)} {type_}")
 
 
-class _Verbatim:
-    """Text that `shown` must not put into quotes again."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
+def _article(type_: DataType) -> str:
+    return "an" if type_.name[0] in "AEIOU" else "a"
 
 
 def _does_not_fit(value: Any, type_: DataType) -> BadValue:
-    text = shown(value)
-    return BadValue(f"{text.strip(chr(39))} does not fit {type_}")
+    return BadValue(f"{_shortened(value if isinstance(value, str) else _written(value))} does not fit {type_}")
 
 
 def _plain_number(text: str) -> bool:
@@ -216,7 +211,7 @@ def _narrowed(value: float, type_: DataType, original: Any) -> float:
     """The value as the type holds it. A finite number that becomes infinite does not fit."""
     if type_ == FLOAT and math.isfinite(value):
         try:
-            return float(struct.unpack("f", struct.pack("f", value))[0])
+            return float(struct.unpack("<f", struct.pack("<f", value))[0])
         except OverflowError:
             raise _does_not_fit(original, type_) from None
     return value

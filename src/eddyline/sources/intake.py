@@ -29,13 +29,14 @@ class Intake:
         self._extent = extent.name
         self._conversion = conversion
         self._column = extent.timestamp
-        self._time = _time_position(extent)
-        self._to_tick = _to_tick(extent, tick_micros)
+        self._time = time_position(extent)
+        self._to_tick = to_tick(extent, tick_micros)
         # SNEEql's Figure 2: without a time of its own, a row of n sites belongs to acquisition number row // n.
         acquired = extent.kind == SENSED and self._time is None
         self._sites = max(1, len(extent.sites)) if acquired else None
         self._interval = extent.interval or 1
         self._insertions = 0
+        self.file = ""  # the one being read
 
     def insertion(self, line: int, raw: Sequence[Any]) -> Arrival:
         """A tuple; the raw fields stand in the order of the schema."""
@@ -56,15 +57,15 @@ class Intake:
         if kind == INSERT:
             return self.insertion(line, raw)
         if kind == TAG:
-            return Arrival(self._extent, line, TAG, None, self._tick_if_given(raw), tag=_parsed_tag(tag))
+            return Arrival(self._extent, line, TAG, None, self._tick_if_given(raw), tag=_parsed_tag(tag), file=self.file)
         index = _reference(kind, ref)
         if kind == DELETE:
-            return Arrival(self._extent, line, DELETE, None, self._tick_if_given(raw), index)
+            return Arrival(self._extent, line, DELETE, None, self._tick_if_given(raw), index, file=self.file)
         try:
             values = self._conversion.values(raw)
         except BadValue as problem:
             raise BadRow(str(problem)) from None
-        return Arrival(self._extent, line, REPLACE, values, self._own_tick(values), index)
+        return Arrival(self._extent, line, REPLACE, values, self._own_tick(values), index, file=self.file)
 
     def lost(self) -> None:
         """A row that could not even be read as fields also took its turn."""
@@ -97,7 +98,7 @@ class Intake:
         return None if time is None else self._to_tick(time)
 
 
-def _time_position(extent: Extent) -> int | None:
+def time_position(extent: Extent) -> int | None:
     if extent.timestamp is None:
         return None
     names = [name.lower() for name in extent.schema.names]
@@ -110,8 +111,8 @@ def _time_position(extent: Extent) -> int | None:
     )
 
 
-def _to_tick(extent: Extent, tick_micros: int) -> Callable[[Any], int]:
-    position = _time_position(extent)
+def to_tick(extent: Extent, tick_micros: int) -> Callable[[Any], int]:
+    position = time_position(extent)
     if position is None:
         return int  # never called
     type_ = extent.schema.fields[position].type

@@ -52,14 +52,19 @@ class Source:
         self._reader = reader
         self._tick_micros = tick_micros
         self._meter = ByteMeter()
+        self._intake()  # a TIMESTAMP BY that cannot be must show now, not at the first row
         self.warnings = [warning for file in files for warning in reader.check(file)]
 
     def rows(self) -> Iterator[Arrival | Reject]:
         """A new pass over the files, in their order."""
-        intake = Intake(self.extent, self._reader.conversion, self._tick_micros)
+        intake = self._intake()
         self._meter.restart()
         for file in self.files:
+            intake.file = str(file)
             yield from self._reader.rows(file, intake, self._meter)
+
+    def _intake(self) -> Intake:
+        return Intake(self.extent, self._reader.conversion, self._tick_micros)
 
     def total_bytes(self) -> int | None:
         return sum(file.stat().st_size for file in self.files)

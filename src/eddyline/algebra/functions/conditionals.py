@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eddyline.algebra.coercion import accepts, common_type_of, comparison_type
-from eddyline.algebra.functions.signature import ANY, Arguments, Function, Resolution, function
+from eddyline.algebra.coercion import accepts, common_type_of
+from eddyline.algebra.functions.signature import Arguments, Function, Resolution
 from eddyline.algebra.types import BOOLEAN, DataType
 
 _ONE_TYPE = "values of one common type"
@@ -47,16 +47,6 @@ def _nvl2(arguments: Arguments) -> Resolution | None:
     return None if common is None else Resolution((arguments[0].type, common, common), common)
 
 
-def _nullif(arguments: Arguments) -> Resolution | None:
-    """Compared as `=` compares, but the result is the first argument as it is."""
-    if len(arguments) != 2:
-        return None
-    left, right = (argument.type for argument in arguments)
-    if comparison_type(left, right) is None:
-        return None
-    return Resolution((left, right), left)
-
-
 def _extreme(arguments: Arguments) -> Resolution | None:
     return _alike(arguments, strings=False) if len(arguments) >= 2 else None
 
@@ -75,9 +65,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("coalesce", _ONE_TYPE, _coalesce),
     Function("nvl", f"two {_ONE_TYPE}", _nvl, aliases=("ifnull",)),
     Function("nvl2", f"a value, and two {_ONE_TYPE}", _nvl2),
-    Function("nullif", "two values that can be compared", _nullif),
     Function("greatest", f"two or more {_ONE_TYPE}", _extreme),
     Function("least", f"two or more {_ONE_TYPE}", _extreme),
     Function("nanvl", "two FLOAT or DOUBLE values", _nan_replacement),
-    function("isnotnull", ANY, returns=BOOLEAN),
 )

@@ -73,10 +73,6 @@ def _decimal_remainder(p1: int, s1: int, p2: int, s2: int) -> DataType:
     return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
 
 
-def _as_number(type_: DataType) -> DataType | None:
-    return NUMBER.accept(type_) if type_ != NULL else NULL
-
-
 def _decimals(left: TypedExpr, right: TypedExpr) -> tuple[DataType, DataType] | None:
     """The types of both sides if this is exact DECIMAL arithmetic."""
     types = (left.type, right.type)
@@ -87,21 +83,18 @@ def _decimals(left: TypedExpr, right: TypedExpr) -> tuple[DataType, DataType] | 
 
 def _numbers(left: TypedExpr, right: TypedExpr, of_decimals: DecimalResult) -> Resolution | None:
     """Two numbers: exact for DECIMAL and integers, otherwise FLOAT or DOUBLE; text counts as DOUBLE."""
-    given = [_as_number(left.type), _as_number(right.type)]
-    if given[0] is None or given[1] is None:
-        return None
-    if NULL in given:
-        other = next((t for t in given if t != NULL), DOUBLE)
-        given = [other, other]
-        if is_decimal(other or NULL):
-            return Resolution((other, other), of_decimals(*other.parameters, *other.parameters))  # type: ignore[union-attr]
-    elif decimals := _decimals(left, right):
+    if decimals := _decimals(left, right):
         return Resolution(decimals, of_decimals(*decimals[0].parameters, *decimals[1].parameters))
-    a, b = given
-    assert a is not None and b is not None
-    if both_integers(a, b):
-        return Resolution((a, b), wider_integer(a, b))
-    wide = DOUBLE if is_decimal(a) or is_decimal(b) else tightest_common_type(a, b)
+    # a NULL takes the type of the other side
+    first = NUMBER.accept(right.type if left.type == NULL else left.type)
+    second = NUMBER.accept(left.type if right.type == NULL else right.type)
+    if first is None or second is None:
+        return None
+    if is_decimal(first) and is_decimal(second):
+        return Resolution((first, second), of_decimals(*first.parameters, *second.parameters))
+    if both_integers(first, second):
+        return Resolution((first, second), wider_integer(first, second))
+    wide = DOUBLE if is_decimal(first) or is_decimal(second) else tightest_common_type(first, second)
     return None if wide is None else Resolution((wide, wide), wide)
 
 

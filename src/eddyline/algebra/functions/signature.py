@@ -1,8 +1,8 @@
 """How a function says what it takes and what it gives.
 
-A `Function` is data: the binder asks it to `resolve` a call and gets the types to which the arguments are to be cast and
-the type of the result. Most functions are a list of `Parameter`s; those whose types depend on each other (arithmetic,
-COALESCE, …) bring a rule of their own.
+A `Function` is data: the binder asks it to `resolve` a call and gets the types to which the arguments are to be cast
+and the type of the result. Most functions are a list of `Parameter`s; those whose types depend on each other
+(arithmetic, COALESCE, …) bring a rule of their own.
 """
 
 from __future__ import annotations

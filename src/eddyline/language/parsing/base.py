@@ -8,13 +8,13 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from eddyline.errors import Position
 from eddyline.language import syntax
 from eddyline.language.tokens import typographic_hint
 
-E = TypeVar("E", bound=exp.Expression)
+E = TypeVar("E", bound=exp.Expr)
 
 UNITS: dict[str, str] = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), "MS"),
@@ -62,7 +62,7 @@ class BaseParser(SparkParser):
 
     # -- errors -------------------------------------------------------------------------------------------------------
 
-    def raise_error(self, message: str, token: Token | None = None) -> None:  # type: ignore[override]
+    def raise_error(self, message: str, token: Token | None = None) -> None:
         """Every complaint of sqlglot's parser ends here and becomes one of ours."""
         self._fail(_in_our_words(message, self._curr), token or None)
 
@@ -148,17 +148,17 @@ class BaseParser(SparkParser):
         self._advance()
         return self._spanned(exp.Literal.string(token.text), token)
 
-    def _expression_needed(self, what: str) -> exp.Expression:
+    def _expression_needed(self, what: str) -> exp.Expr:
         found = self._parse_disjunction() if self._curr else None
         if found is None:
             self._expected(what)
-        return found  # type: ignore[return-value]
+        return found
 
-    def _arithmetic(self, what: str) -> exp.Expression:
+    def _arithmetic(self, what: str) -> exp.Expr:
         found = self._parse_bitwise() if self._curr else None
         if found is None:
             self._expected(what)
-        return found  # type: ignore[return-value]
+        return found
 
     def _list(self, item: Callable[[], E]) -> list[E]:
         items = [item()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from eddyline.language import syntax
 from eddyline.language.parsing.window import WindowParser
@@ -40,7 +40,7 @@ class LoopParser(WindowParser):
         loop = syntax.Loop(variable=name, initial=initial, condition=condition, change=change, windows=windows)
         return self._spanned(loop, first)
 
-    def _initial(self) -> tuple[str | None, exp.Expression | None]:
+    def _initial(self) -> tuple[str | None, exp.Expr | None]:
         if self._match(TokenType.SEMICOLON, advance=False):
             return None, None
         variable = self._identifier("the loop's variable").name
@@ -48,7 +48,7 @@ class LoopParser(WindowParser):
             self._expected("= after the loop's variable")
         return variable, self._arithmetic("the loop's first value")
 
-    def _change(self) -> tuple[str | None, exp.Expression | None]:
+    def _change(self) -> tuple[str | None, exp.Expr | None]:
         """What becomes of the variable, as the expression that gives its next value."""
         if self._match(TokenType.R_PAREN, advance=False):
             return None, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from eddyline.language import syntax
 from eddyline.language.parsing.base import CLAUSE_WORDS
@@ -94,7 +94,7 @@ class QueryParser(LoopParser):
 
     # -- the select list ----------------------------------------------------------------------------------------------
 
-    def _select_list(self) -> list[exp.Expression]:
+    def _select_list(self) -> list[exp.Expr]:
         first = self._curr
         if self._is_word("TAGS") and self._is_word("FROM", ahead=1):
             self._advance()
@@ -103,7 +103,7 @@ class QueryParser(LoopParser):
             return [self._spanned(syntax.TaggedObjects(), first)]
         return self._list(self._select_item)
 
-    def _select_item(self) -> exp.Expression:
+    def _select_item(self) -> exp.Expr:
         first = self._curr
         if not first or self._is_word("FROM"):
             self._expected("a column")
@@ -111,7 +111,7 @@ class QueryParser(LoopParser):
         if item is None:
             self._expected("a column")
         # an unquoted word behind an expression is its alias, but FOR begins a loop
-        return item if "start" in item.meta else self._spanned(item, first)  # type: ignore[type-var,return-value]
+        return item if "start" in item.meta else self._spanned(item, first)
 
     # -- FROM ---------------------------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class QueryParser(LoopParser):
 
     def _source(self, join: str | None) -> syntax.Source:
         first = self._curr
-        this: exp.Expression
+        this: exp.Expr
         if self._is_word(*STREAMERS) and self._at_query():
             this = self._to_stream()
         elif self._match(TokenType.L_PAREN):
@@ -176,7 +176,7 @@ class QueryParser(LoopParser):
 
     # -- grouping and order -------------------------------------------------------------------------------------------
 
-    def _group(self) -> list[exp.Expression]:
+    def _group(self) -> list[exp.Expr]:
         if self._is_word("TAG") and not self._is_word(",", ".", ahead=1):
             self._advance()
             return [self._tag_condition(default="EQUALITY")]
@@ -195,7 +195,7 @@ class QueryParser(LoopParser):
         node = syntax.TagCondition(this=name or default, threshold=threshold, untagged=untagged)
         return self._spanned(node, first)
 
-    def _number(self) -> exp.Literal:
+    def _number(self) -> exp.Expr:
         token = self._curr
         if not token or token.token_type != TokenType.NUMBER:
             self._expected("a number")
@@ -217,5 +217,5 @@ class QueryParser(LoopParser):
 
     # -- where sqlglot's expressions meet our queries -----------------------------------------------------------------
 
-    def _parse_select(self, *_: Any, **__: Any) -> exp.Expression | None:  # type: ignore[override]
+    def _parse_select(self, *_: Any, **__: Any) -> exp.Expr | None:
         return self._query() if self._at_query() and not self._match(TokenType.L_PAREN, advance=False) else None

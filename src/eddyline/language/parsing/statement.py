@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from eddyline.language import syntax
 from eddyline.language.parsing.query import QueryParser
@@ -15,7 +15,7 @@ _TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
 
 
 class StatementParser(QueryParser):
-    def statements_of(self, tokens: list[Token], sql: str) -> list[exp.Expression]:
+    def statements_of(self, tokens: list[Token], sql: str) -> list[exp.Expr]:
         """The statements in a run of tokens: one, or several extents in the papers' notation."""
         self.reset()
         self.sql = sql
@@ -28,7 +28,7 @@ class StatementParser(QueryParser):
             self._fail(f"unexpected {self._curr.text!r}")
         return found
 
-    def _one_statement(self) -> exp.Expression:
+    def _one_statement(self) -> exp.Expr:
         first = self._curr
         if self._at_notation():
             return self._spanned(self._notation(), first)
@@ -52,7 +52,7 @@ class StatementParser(QueryParser):
 
     # -- extents ------------------------------------------------------------------------------------------------------
 
-    def _create(self) -> exp.Expression:
+    def _create(self) -> exp.Expr:
         if self._word("QUERY"):
             name = self._name("the query's name")
             self._need_word("AS")
@@ -223,7 +223,7 @@ class StatementParser(QueryParser):
         self._need_word("TO")
         targets = self._list(lambda: self._name("a stream, an attribute or an attribute's value"))
         continuously = self._word("CONTINUOUSLY") or continuously
-        where: exp.Expression | None = None
+        where: exp.Expr | None = None
         if self._word("WHERE"):
             where = self._query() if self._at_query() else self._expression_needed("a condition")
         fields = self._tag_fields() if self._word("WITH") else {}
@@ -270,7 +270,7 @@ class StatementParser(QueryParser):
         mode = {"O": "OVERWRITE", "C": "COMBINE"}.get(token.text.upper(), token.text.upper())
         return self._literal(mode, token)
 
-    def _tag_lifespan(self) -> exp.Expression:
+    def _tag_lifespan(self) -> exp.Expr:
         token = self._curr
         if not token:
             self._expected("a lifespan such as 30 MIN or I (instant)")

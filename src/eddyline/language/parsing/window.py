@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sqlglot.tokens import TokenType
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from eddyline.language import syntax
 from eddyline.language.parsing.base import UNITS, BaseParser
@@ -73,8 +74,8 @@ class WindowParser(BaseParser):
         start = self._primary_of_start() if self._word("START", "AT") else None
         return syntax.HopWindow(range=size, slide=slide, start=start)
 
-    def _primary_of_start(self) -> syntax.exp.Expression:
+    def _primary_of_start(self) -> exp.Expr:
         if self._curr and self._curr.token_type == TokenType.NUMBER:
             first = self._curr
-            return self._spanned(syntax.exp.Literal.number(self._whole_number()), first)
+            return self._spanned(exp.Literal.number(self._whole_number()), first)
         return self._string("a time such as '2003-06-06 18:50:20' or a tick")

@@ -1,0 +1,5 @@
+"""`python -m eddyline`."""
+
+from eddyline.cli.main import main
+
+main()

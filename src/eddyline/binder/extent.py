@@ -1,0 +1,87 @@
+"""CREATE STREAM and CREATE TABLE."""
+
+from __future__ import annotations
+
+from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
+from eddyline.binder.duration import duration_ticks
+from eddyline.binder.expression import data_type, position_of
+from eddyline.catalog.catalog import Catalog
+from eddyline.catalog.extent import SENSED, STORED, Extent
+from eddyline.errors import DuplicateName, InvalidDefinition, TypeMismatch, UnknownColumn, nearest
+from eddyline.language import syntax
+
+RESERVED = ("_op", "_ref", "_tag")
+
+
+def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
+    """The extent that a statement declares; None if it is there already and IF NOT EXISTS was said."""
+    name = node.this.text_form
+    if catalog.extent(name) is not None or catalog.query(name) is not None:
+        if node.args.get("exists"):
+            return None
+        raise DuplicateName(f"{name} exists already", position_of(node.this))
+    schema = _schema(node)
+    kind = node.args["kind"]
+    extent = Extent(
+        name=name,
+        kind=kind,
+        schema=schema,
+        timestamp=_timestamp(node, schema),
+        sites=tuple(node.args.get("sites") or ()),
+        interval=_interval(node, catalog.tick_micros),
+        format=node.args.get("using"),
+        options=tuple((option.args["this"].lower(), option.args["value"]) for option in node.args.get("options") or ()),
+    )
+    _check_kind(node, extent)
+    return extent
+
+
+def _schema(node: syntax.Extent) -> Schema:
+    fields: list[Field] = []
+    for attribute in node.args["columns"]:
+        name = attribute.this.name
+        if name.lower() in RESERVED:
+            raise InvalidDefinition(f"{name} is a reserved column", position_of(attribute.this))
+        if any(field.name.lower() == name.lower() for field in fields):
+            raise DuplicateName(f"the column {name} is declared twice", position_of(attribute.this))
+        fields.append(Field(name, data_type(attribute.args["type_"])))
+    return Schema(tuple(fields))
+
+
+def _timestamp(node: syntax.Extent, schema: Schema) -> str | None:
+    column = node.args.get("timestamp")
+    if column is None:
+        return None
+    found = next((field for field in schema.fields if field.name.lower() == column.name.lower()), None)
+    if found is None:
+        guess = nearest(column.name, schema.names)
+        hint = f"did you mean {guess}?" if guess else None
+        raise UnknownColumn(f"{node.this.text_form} has no column {column.name}", position_of(column), hint)
+    if not is_integer(found.type) and found.type not in (TIMESTAMP, DATE):
+        raise TypeMismatch(
+            f"TIMESTAMP BY needs an integer (ticks) or a TIMESTAMP; {found.name} is {found.type}", position_of(column)
+        )
+    return found.name
+
+
+def _interval(node: syntax.Extent, tick_micros: int) -> int | None:
+    every = node.args.get("every")
+    if every is None:
+        return None
+    ticks = duration_ticks(every, tick_micros, position_of(every), InvalidDefinition)
+    if ticks <= 0:
+        raise InvalidDefinition("a stream cannot be acquired every 0 ticks", position_of(every))
+    return ticks
+
+
+def _check_kind(node: syntax.Extent, extent: Extent) -> None:
+    position = position_of(node)
+    if extent.kind != SENSED and (extent.sites or extent.interval):
+        raise InvalidDefinition("SITES and EVERY are for sensed streams", position, "write CREATE SENSED STREAM")
+    if extent.kind == SENSED and bool(extent.sites) != bool(extent.interval):
+        raise InvalidDefinition("a sensed stream has both SITES and EVERY", position)
+    if extent.kind == STORED and extent.timestamp:
+        raise InvalidDefinition("a table has no TIMESTAMP BY", position_of(node.args["timestamp"]))
+    if len(set(extent.sites)) < len(extent.sites):
+        raise InvalidDefinition("a site is listed twice", position)

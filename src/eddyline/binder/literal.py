@@ -1,0 +1,149 @@
+"""Constants: numbers with Spark's types, text, points in time."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from eddyline.algebra.coercion import MAX_PRECISION, is_decimal
+from eddyline.algebra.expression import Literal
+from eddyline.algebra.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTEGER_BITS,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    decimal,
+    is_integer,
+)
+from eddyline.binder.position import position_of
+from eddyline.errors import SyntaxProblem, TypeMismatch
+
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d?-\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?")
+
+
+def number(node: exp.Literal, negative: bool = False) -> Literal:
+    """A number as written: INTEGER, else BIGINT, else DECIMAL; with an exponent DOUBLE."""
+    text = f"-{node.name}" if negative else node.name
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    if "." in text:
+        return exact(text, node)
+    value = int(text)
+    for type_ in (INTEGER, BIGINT):
+        if fits(value, type_):
+            return Literal(value, type_)
+    return exact(text, node)
+
+
+def exact(text: str, node: exp.Expr) -> Literal:
+    """A DECIMAL with as many digits as are written; zeros in front do not count."""
+    value = Decimal(text)
+    _, digits, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    precision = max(len(digits) + max(0, int(exponent)), scale)
+    if precision > MAX_PRECISION:
+        raise SyntaxProblem(f"{text} has {precision} digits, a DECIMAL at most 38", position_of(node))
+    return Literal(value, decimal(precision, scale))
+
+
+def fits(value: int, type_: DataType) -> bool:
+    bits = INTEGER_BITS[type_]
+    return -(1 << bits - 1) <= value < 1 << bits - 1
+
+
+def with_suffix(node: exp.Literal, type_: DataType, negative: bool = False) -> Literal:
+    """A number with a suffix for its type: 5L, 1.5D."""
+    text = f"-{node.name}" if negative else node.name
+    if is_integer(type_):
+        value: Any = int(text)
+        if not fits(value, type_):
+            raise SyntaxProblem(f"{text} does not fit into {type_}", position_of(node))
+        return Literal(value, type_)
+    if type_ == FLOAT:
+        return Literal(struct.unpack("f", struct.pack("f", float(text)))[0], FLOAT)
+    return Literal(float(text), DOUBLE)
+
+
+def has_suffix(node: exp.Expr) -> bool:
+    """sqlglot makes a cast of 5L; what tells it from 5::BIGINT is that the number takes more room than its digits."""
+    meta = node.meta
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and meta.get("end", -1) - meta.get("start", 0) >= len(node.name)
+    )
+
+
+def text_of(node: exp.Expr) -> str | None:
+    """The value of a string constant, also of one that is written in several pieces."""
+    if (isinstance(node, exp.Literal) and node.is_string) or isinstance(node, exp.RawString):
+        return str(node.this)
+    if isinstance(node, exp.Concat):
+        pieces = [text_of(piece) for piece in node.expressions]
+        return None if None in pieces else "".join(piece for piece in pieces if piece is not None)
+    return None
+
+
+def text(node: exp.Expr) -> Literal:
+    return Literal(text_of(node) or "", STRING)
+
+
+def _date(written: str) -> date | None:
+    if not _DATE.fullmatch(written):
+        return None
+    year, month, day = map(int, written.split("-"))
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _timestamp(written: str) -> datetime | None:
+    found = _TIMESTAMP.fullmatch(written)
+    day = _date(found[1]) if found else None
+    if found is None or day is None:
+        return None
+    micros = int((found[5] or "0").ljust(6, "0"))
+    try:
+        return datetime(
+            day.year, day.month, day.day, int(found[2] or 0), int(found[3] or 0), int(found[4] or 0), micros
+        )
+    except ValueError:
+        return None
+
+
+_MOMENTS: dict[DataType, Callable[[str], date | None]] = {DATE: _date, TIMESTAMP: _timestamp}
+
+
+def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
+    """`DATE '2020-01-31'` and numbers with a suffix reach us as casts of constants; they are constants themselves.
+
+    None if it is a cast to be made when the query runs, which may give NULL.
+    """
+    written = text_of(node)
+    if written is None:
+        return with_suffix(node, to) if has_suffix(node) else None  # type: ignore[arg-type]
+    if is_decimal(to) and "start" not in node.meta:  # 1.5BD
+        return exact(written, node)
+    parse = _MOMENTS.get(to)
+    value = parse(written.strip()) if parse else None
+    return None if value is None else Literal(value, to)
+
+
+def negated(literal: Literal, node: exp.Expr) -> Literal:
+    """The constant with its sign turned; a number that only fits with the sign has its own way through `number`."""
+    if literal.value is None or isinstance(literal.value, str | bool):
+        raise TypeMismatch(f"- takes a number, not {literal.type}", position_of(node))
+    return Literal(-literal.value, literal.type)

@@ -1,0 +1,51 @@
+"""The columns of a result and their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from eddyline.algebra.expression import Column, TypedExpr
+from eddyline.algebra.naming import spark_name
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a select list: what it computes, the name it was given, the text it came from."""
+
+    expr: TypedExpr
+    alias: str | None
+    node: exp.Expr
+
+    @property
+    def name(self) -> str:
+        if self.alias is not None:
+            return self.alias
+        return self.expr.name if isinstance(self.expr, Column) else spark_name(self.expr)
+
+    @property
+    def shown(self) -> str:
+        return "the select list" if isinstance(self.node, exp.Star) else self.name
+
+
+def output_names(items: Sequence[Item]) -> list[str]:
+    """One name for each item, no two alike: a JSON object cannot hold a name twice.
+
+    Plain columns that collide are shown with their relation, whatever still collides is numbered.
+    """
+    count = Counter(item.name.lower() for item in items)
+    names: list[str] = []
+    taken: set[str] = set()
+    for item in items:
+        name = item.name
+        if count[name.lower()] > 1 and item.alias is None and isinstance(item.expr, Column):
+            name = item.expr.label
+        unique, number = name, 2
+        while unique.lower() in taken:
+            unique, number = f"{name}_{number}", number + 1
+        taken.add(unique.lower())
+        names.append(unique)
+    return names

@@ -1,0 +1,295 @@
+"""Statements: what each one asks the session to do, with all names and types resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.notation import notation
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.stream import StreamReceive
+from eddyline.algebra.tag import Tagger
+from eddyline.binder.duration import micros_of
+from eddyline.binder.environment import Environment
+from eddyline.binder.expression import bind, bind_predicate, coerce, position_of
+from eddyline.binder.extent import bind_extent
+from eddyline.binder.query import bind_query
+from eddyline.binder.scope import FromScope, Relation
+from eddyline.binder.tag import USER, bind_attach, bind_continuous
+from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.catalog.extent import Extent
+from eddyline.errors import (
+    DuplicateName,
+    InvalidDefinition,
+    NotSupported,
+    UnknownColumn,
+    UnknownExtent,
+    UnknownName,
+    nearest,
+)
+from eddyline.language import syntax
+from eddyline.rules import optimize
+
+
+@dataclass(frozen=True)
+class Define:
+    """An extent exists from here on."""
+
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class Register:
+    """A standing query begins."""
+
+    name: str
+    query: BoundQuery
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """A standing query ends."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Insert:
+    """Rows of constants for a stream or table."""
+
+    extent: Extent
+    rows: tuple[tuple[TypedExpr, ...], ...]
+
+
+@dataclass(frozen=True)
+class Revise:
+    """A replacement (`values`: one expression per column) or deletion (None) of the past tuples that satisfy `where`.
+
+    Expressions read `schema`: the stream's columns, tick and index.
+    """
+
+    extent: Extent
+    schema: Schema
+    where: TypedExpr | None
+    values: tuple[TypedExpr, ...] | None
+
+
+@dataclass(frozen=True)
+class AttachOnce:
+    """An ad hoc tag takes its place in the stream."""
+
+    extent: Extent
+    tagger: Tagger
+
+
+@dataclass(frozen=True)
+class Show:
+    """Text for the user."""
+
+    name: str
+    text: str
+
+
+Step = Define | Register | Withdraw | Insert | Revise | AttachOnce | Show
+
+
+@dataclass
+class StatementBinder:
+    """Binds the statements of a script in their order; the catalog grows with them."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    without_rules: frozenset[str] = frozenset()
+    _bare_queries: int = 0
+    _explained: int = 0
+
+    def bind(self, tree: exp.Expr) -> list[Step]:
+        return _HANDLERS[_kind_of(tree)](self, tree)
+
+    @property
+    def _env(self) -> Environment:
+        return Environment(self.catalog)
+
+    # -- definitions --------------------------------------------------------------------------------------------------
+
+    def _extent(self, node: syntax.Extent) -> list[Step]:
+        extent = bind_extent(node, self.catalog)
+        if extent is None:
+            return []
+        self.catalog.add_extent(extent)
+        return [Define(extent)]
+
+    def _create_query(self, node: syntax.CreateQuery) -> list[Step]:
+        name = node.this.text_form
+        if self.catalog.query(name) is not None or self.catalog.extent(name) is not None:
+            raise DuplicateName(f"{name} exists already", position_of(node.this))
+        return self._register(name, bind_query(node.args["query"], self._env))
+
+    def _bare_query(self, node: syntax.Query) -> list[Step]:
+        query = bind_query(node, self._env)
+        return self._register(self._next_name(), query)
+
+    def _next_name(self) -> str:
+        while True:
+            self._bare_queries += 1
+            name = f"q{self._bare_queries}"
+            if self.catalog.query(name) is None and self.catalog.extent(name) is None:
+                return name
+
+    def _register(self, name: str, query: BoundQuery) -> list[Step]:
+        self.catalog.add_query(name, query)
+        return [Register(name, query)]
+
+    def _drop(self, node: syntax.Drop) -> list[Step]:
+        name, kind = node.this.text_form, node.args["kind"]
+        if kind != "QUERY":
+            raise NotSupported(f"a {kind.lower()} stays as long as the script runs", position_of(node))
+        if self.catalog.query(name) is None:
+            if node.args.get("exists"):
+                return []
+            guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
+            hint = f"did you mean {guess}?" if guess else None
+            raise UnknownName(f"there is no query {name}", position_of(node.this), hint)
+        self.catalog.drop_query(name)
+        return [Withdraw(self.catalog.names[name.lower()])]
+
+    def _set_tick(self, node: syntax.SetTick) -> list[Step]:
+        if self.catalog.extents or self.catalog.queries:
+            raise InvalidDefinition(
+                "SET TICK comes before everything that counts ticks", position_of(node), "make it the first statement"
+            )
+        micros = micros_of(node.this.name, position_of(node.this), InvalidDefinition)
+        if micros <= 0:
+            raise InvalidDefinition("a tick cannot be 0 long", position_of(node.this))
+        self.catalog.tick_micros = micros
+        return []
+
+    def _explain(self, node: syntax.Explain) -> list[Step]:
+        target, mode = node.this, node.args.get("mode")
+        if mode == "ANALYZE":
+            raise NotSupported("EXPLAIN ANALYZE needs the Spark engine", position_of(node), "write EXPLAIN")
+        if isinstance(target, syntax.Name):
+            name = target.text_form
+            found = self.catalog.query(name)
+            if found is None:
+                guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
+                hint = f"did you mean {guess}?" if guess else None
+                raise UnknownName(f"there is no query {name}", position_of(target), hint)
+            query = found
+        else:
+            self._explained += 1
+            name = f"explain{self._explained}"
+            if isinstance(target, syntax.AttachTag):
+                query = bind_continuous(target, self._env, name)[2]
+            else:
+                query = bind_query(target, self._env)
+        if mode == "ALGEBRA":
+            return [Show(name, notation(query.plan))]
+        best = optimize(query.plan, self.without_rules)
+        applied = ", ".join(best.applied) or "none"
+        return [Show(name, f"{notation(best.plan)}\nengine: reference\nrules applied: {applied}")]
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def _known_extent(self, name: syntax.Name) -> Extent:
+        extent = self.catalog.extent(name.text_form)
+        if extent is None:
+            guess = nearest(name.text_form, [e.name for e in self.catalog.extents.values()])
+            hint = f"did you mean {guess}?" if guess else None
+            raise UnknownExtent(f"there is no stream or table {name.text_form}", position_of(name), hint)
+        return extent
+
+    def _insert(self, node: syntax.InsertRows) -> list[Step]:
+        extent = self._known_extent(node.this)
+        if not extent.is_stream and extent.format is not None:
+            raise NotSupported(
+                f"{extent.name} is stored elsewhere ({extent.format})", position_of(node.this), "change it there"
+            )
+        fields = extent.schema.fields
+        places = list(range(len(fields)))
+        if node.args.get("columns"):
+            places = [self._column_place(extent, column) for column in node.args["columns"]]
+            if len(set(places)) < len(places):
+                raise DuplicateName("a column is listed twice", position_of(node.args["columns"][0]))
+        rows = []
+        for row in node.args["rows"]:
+            if len(row.expressions) != len(places):
+                raise InvalidDefinition(
+                    f"{len(places)} values are needed, here are {len(row.expressions)}", position_of(row)
+                )
+            values: list[TypedExpr] = [bind(exp.Null(), FromScope()) for _ in fields]
+            for place, value in zip(places, row.expressions, strict=True):
+                values[place] = coerce(bind(value, FromScope()), fields[place].type, position_of(value))
+            rows.append(tuple(values))
+        return [Insert(extent, tuple(rows))]
+
+    def _column_place(self, extent: Extent, column: exp.Expr) -> int:
+        for place, found in enumerate(extent.schema.fields):
+            if found.name.lower() == column.name.lower():
+                return place
+        guess = nearest(column.name, extent.schema.names)
+        hint = f"did you mean {guess}?" if guess else None
+        raise UnknownColumn(f"{extent.name} has no column {column.name}", position_of(column), hint)
+
+    def _revised_stream(self, name: syntax.Name, what: str) -> tuple[Extent, FromScope, Schema]:
+        extent = self._known_extent(name)
+        if not extent.is_stream:
+            raise NotSupported(
+                f"{what} sends revisions of a stream's tuples; {extent.name} is a table", position_of(name)
+            )
+        alias = extent.name.rsplit(".", 1)[-1]
+        declared = extent.schema.renamed(alias)
+        scope = FromScope([Relation(alias, name.parts, declared, has_implicit=True)])
+        return extent, scope, StreamReceive(extent.name, declared, implicit=True).schema
+
+    def _where(self, node: exp.Expr, scope: FromScope) -> TypedExpr | None:
+        where = node.args.get("where")
+        return None if where is None else bind_predicate(where, scope)
+
+    def _update(self, node: syntax.UpdateRows) -> list[Step]:
+        extent, scope, schema = self._revised_stream(node.this, "UPDATE")
+        values: list[TypedExpr] = [scope.resolve((f.name,), None) for f in extent.schema.fields]
+        assigned: set[int] = set()
+        for assignment in node.args["assignments"]:
+            place = self._column_place(extent, assignment.this)
+            if place in assigned:
+                raise DuplicateName(f"{assignment.this.name} is set twice", position_of(assignment))
+            assigned.add(place)
+            value = bind(assignment.expression, scope)
+            values[place] = coerce(value, extent.schema.fields[place].type, position_of(assignment.expression))
+        return [Revise(extent, schema, self._where(node, scope), tuple(values))]
+
+    def _delete(self, node: syntax.DeleteRows) -> list[Step]:
+        extent, scope, schema = self._revised_stream(node.this, "DELETE")
+        return [Revise(extent, schema, self._where(node, scope), None)]
+
+    def _attach(self, node: syntax.AttachTag) -> list[Step]:
+        if not node.args.get("continuously"):
+            extent, tagger = bind_attach(node, self._env, USER)
+            return [AttachOnce(extent, tagger)]
+        name = self._next_name()
+        extent, tagger, query = bind_continuous(node, self._env, name)
+        steps = self._register(name, query)
+        self.catalog.add_tagger(extent.name, name, tagger)
+        return steps
+
+
+_HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = {
+    syntax.Extent: StatementBinder._extent,
+    syntax.CreateQuery: StatementBinder._create_query,
+    syntax.Query: StatementBinder._bare_query,
+    syntax.Drop: StatementBinder._drop,
+    syntax.SetTick: StatementBinder._set_tick,
+    syntax.Explain: StatementBinder._explain,
+    syntax.InsertRows: StatementBinder._insert,
+    syntax.UpdateRows: StatementBinder._update,
+    syntax.DeleteRows: StatementBinder._delete,
+    syntax.AttachTag: StatementBinder._attach,
+}
+
+
+def _kind_of(tree: exp.Expr) -> type[exp.Expr]:
+    return syntax.Query if isinstance(tree, syntax.Query) else type(tree)

@@ -1,0 +1,418 @@
+"""TAG-QL: attaching tags, selecting tags and tagged objects, tag joins, grouping by tag."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from eddyline.algebra.expression import Aggregate, Column, Expr, Named, TypedExpr, conjunction
+from eddyline.algebra.naming import spark_name
+from eddyline.algebra.node import StreamOp, WindowOp
+from eddyline.algebra.relational import RelationChanges, WindowProject, WindowSelect
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.stream import IStream, StreamProject, StreamReceive, StreamSelect
+from eddyline.algebra.tag import (
+    GROUP_LABEL,
+    TAG_RELATION,
+    TAG_SCHEMA,
+    TagAggregation,
+    TaggedObjectSelection,
+    Tagger,
+    TagFunction,
+    TagJoin,
+    TagPredicate,
+    TagSelection,
+    TagSpec,
+    WindowTagAggregation,
+)
+from eddyline.algebra.types import STRING
+from eddyline.binder.duration import duration_ticks, text_in_ticks
+from eddyline.binder.environment import Environment
+from eddyline.binder.expression import bind, bind_predicate, position_of
+from eddyline.binder.output import Item, output_names
+from eddyline.binder.scope import FromScope, Relation
+from eddyline.binder.source import Input, bind_inputs
+from eddyline.catalog.catalog import RELATION, STREAM, TAGS, WINDOWS, BoundQuery, Catalog
+from eddyline.catalog.extent import Extent
+from eddyline.errors import (
+    EddylineError,
+    InvalidTag,
+    NotSupported,
+    Position,
+    Unbounded,
+    UnknownColumn,
+    UnknownExtent,
+    nearest,
+)
+from eddyline.language import syntax
+
+MAX_CONTENT = 10_000
+USER = "user"
+
+
+# -- attaching --------------------------------------------------------------------------------------------------------
+
+
+def bind_attach(node: syntax.AttachTag, env: Environment, tagger: str) -> tuple[Extent, Tagger]:
+    """The tagger that an ATTACH statement stands for, over the bare stream, and the stream's extent."""
+    extent, attributes, by_value = _target(node, env.catalog)
+    alias = extent.name.rsplit(".", 1)[-1]
+    declared = extent.schema.renamed(alias)
+    stream: StreamOp = StreamReceive(extent.name, declared, tick_tags=True)
+    condition = _condition(node, extent, alias, declared)
+    spec = _spec(node, attributes, by_value, env.tick_micros)
+    for earlier in env.catalog.taggers_of(extent.name):
+        stream = retarget(earlier, stream, alias)
+    return extent, Tagger(spec, tagger, condition, bool(node.args.get("continuously")), stream)
+
+
+def _target(node: syntax.AttachTag, catalog: Catalog) -> tuple[Extent, tuple[str, ...] | None, bool]:
+    """The stream, the attributes (none: the tuples) and whether their values are meant."""
+    extent: Extent | None = None
+    attributes: list[str] = []
+    by_value: set[bool] = set()
+    for target in node.args["targets"]:
+        found, attribute, value = _one_target(target, catalog)
+        if extent is not None and found.name != extent.name:
+            raise InvalidTag("a tag is attached to one stream", position_of(target))
+        extent = found
+        if attribute is not None:
+            attributes.append(attribute)
+        by_value.add(value)
+    assert extent is not None
+    if len(by_value) > 1:
+        raise InvalidTag("a tag is either on attributes or on their values", position_of(node))
+    return extent, tuple(attributes) or None, by_value == {True}
+
+
+def _one_target(target: syntax.Name, catalog: Catalog) -> tuple[Extent, str | None, bool]:
+    parts = target.parts
+    position = position_of(target)
+    for length in range(len(parts), 0, -1):
+        extent = catalog.extent(".".join(parts[:length]))
+        if extent is not None:
+            break
+    else:
+        guess = nearest(parts[0], [e.name for e in catalog.extents.values() if e.is_stream])
+        raise UnknownExtent(f"there is no stream {parts[0]}", position, f"did you mean {guess}?" if guess else None)
+    if not extent.is_stream:
+        raise InvalidTag(f"{extent.name} is a table; tags are attached to streams", position)
+    rest = parts[length:]
+    if not rest:
+        return extent, None, False
+    names = {field.name.lower(): field.name for field in extent.schema.fields}
+    if rest[0].lower() not in names:
+        guess = nearest(rest[0], names.values())
+        hint = f"did you mean {extent.name}.{guess}?" if guess else f"it has {', '.join(names.values())}"
+        raise InvalidTag(f"{extent.name} has no attribute {rest[0]}", position, hint)
+    if len(rest) > 2 or (len(rest) == 2 and rest[1].lower() != "value"):
+        raise InvalidTag(f"{target.text_form} is neither a stream, an attribute nor attribute.value", position)
+    return extent, names[rest[0].lower()], len(rest) == 2
+
+
+def _condition(node: syntax.AttachTag, extent: Extent, alias: str, declared: Schema) -> TypedExpr | None:
+    where = node.args.get("where")
+    if where is None:
+        return None
+    scope = FromScope([Relation(alias, (extent.name,), declared)])
+    if not isinstance(where, syntax.Query):
+        return bind_predicate(where, scope)
+    return _subquery_condition(where, extent, alias, declared)
+
+
+def _subquery_condition(query: syntax.Query, extent: Extent, alias: str, declared: Schema) -> TypedExpr | None:
+    """A sub-query selects, from the tagged stream itself, the tuples to be tagged: its WHERE is the condition."""
+    position = position_of(query)
+    plain = isinstance(query, syntax.SelectQuery) and not any(
+        query.args.get(key) for key in ("ctes", "distinct", "group", "having", "order", "limit", "offset", "loops")
+    )
+    sources = query.args.get("sources") or []
+    if not plain or len(sources) != 1 or isinstance(sources[0].this, syntax.Query) or sources[0].args.get("window"):
+        hint = "write (SELECT attribute FROM stream WHERE condition)"
+        raise NotSupported("a tagging condition's sub-query selects from the tagged stream alone", position, hint)
+    name = sources[0].this.text_form
+    if name.lower() != extent.name.lower():
+        raise InvalidTag(f"the sub-query reads {name}, but the tag is for {extent.name}", position_of(sources[0]))
+    known = sources[0].args["alias"].name if sources[0].args.get("alias") else alias
+    scope = FromScope([Relation(known, (extent.name,), declared)])
+    for item in query.expressions:
+        bind(item, scope)
+    condition = query.args.get("where")
+    return None if condition is None else bind_predicate(condition, scope)
+
+
+def _spec(node: syntax.AttachTag, attributes: tuple[str, ...] | None, by_value: bool, tick_micros: int) -> TagSpec:
+    content = node.this.name
+    if not content.strip():
+        raise InvalidTag("a tag needs a content", position_of(node.this))
+    if len(content) > MAX_CONTENT:
+        raise InvalidTag(
+            f"a tag's content has at most {MAX_CONTENT} characters, this has {len(content)}", position_of(node.this)
+        )
+    sign, mode, lifespan = node.args.get("sign"), node.args.get("mode"), node.args.get("lifespan")
+    try:
+        return TagSpec(
+            content,
+            attributes,
+            by_value,
+            sign.name if sign is not None else None,
+            _lifespan(lifespan, tick_micros),
+            {"OVERWRITE": "O", "COMBINE": "C"}.get(mode.name, mode.name) if mode is not None else "O",
+        )
+    except EddylineError as problem:
+        if problem.position is not None:
+            raise
+        culprit = sign if "sign" in problem.message else mode if "mode" in problem.message else lifespan
+        raise InvalidTag(problem.message, position_of(culprit if culprit is not None else node)) from None
+
+
+def _lifespan(node: exp.Expr | None, tick_micros: int) -> int | None:
+    if node is None or (isinstance(node, exp.Literal) and node.name == "I"):
+        return None
+    if isinstance(node, syntax.Duration):
+        return duration_ticks(node, tick_micros, position_of(node), InvalidTag)
+    try:
+        return text_in_ticks(node.name, tick_micros, position_of(node))
+    except EddylineError as problem:
+        raise InvalidTag(problem.message, problem.position, problem.hint) from None
+
+
+def retarget(tagger: Tagger, stream: StreamOp, alias: str) -> Tagger:
+    """The same tagger over another form of its stream, known by another alias."""
+    condition = tagger.condition
+
+    def renamed(expr: Expr) -> Expr | None:
+        return replace(expr, relation=alias) if isinstance(expr, Column) else None
+
+    moved = None if condition is None else condition.rewrite(renamed)
+    return replace(tagger, condition=moved, input=stream)  # type: ignore[arg-type]
+
+
+def bind_continuous(node: syntax.AttachTag, env: Environment, name: str) -> tuple[Extent, Tagger, BoundQuery]:
+    """A continuous tagging query: its answer is the stream with its tags."""
+    extent, tagger = bind_attach(node, env, name)
+    return extent, tagger, BoundQuery(tagger, TAGS, extent.schema.names, True, (extent.name,))
+
+
+# -- querying ---------------------------------------------------------------------------------------------------------
+
+
+def is_tag_query(node: syntax.Query) -> bool:
+    """Whether a query selects tags or tagged objects, joins by tags, or groups by them."""
+    if not isinstance(node, syntax.SelectQuery):
+        return False
+    groups_by_tag = any(isinstance(g, syntax.TagCondition) for g in node.args.get("group") or ())
+    return groups_by_tag or isinstance(node.expressions[0], syntax.Tags | syntax.TaggedObjects)
+
+
+def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
+    sources = node.args.get("sources")
+    if not sources:
+        raise NotSupported("a query needs FROM", position_of(node))
+    tagged = env.with_tags(True)
+    inputs = bind_inputs(sources, node.args.get("loops") or (), tagged)
+    if any(isinstance(g, syntax.TagCondition) for g in node.args.get("group") or ()):
+        return _group_by_tag(node, inputs, tagged)
+    for key in ("distinct", "group", "having", "order", "limit", "offset"):
+        if node.args.get(key):
+            raise NotSupported(f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}", position_of(node))
+    if len(inputs) == 2 and isinstance(inputs[1].clause.args.get("on"), syntax.TagCondition):
+        return _tag_join(node, inputs, tagged)
+    if len(inputs) != 1 or not inputs[0].is_bare_stream:
+        raise NotSupported(
+            "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"
+        )
+    return _selection(node, inputs[0], tagged)
+
+
+def _selection(node: syntax.SelectQuery, source: Input, env: Environment) -> BoundQuery:
+    where = node.args.get("where")
+    predicate, condition = _split(where, source) if where is not None else (TagPredicate(), None)
+    stream = source.build(env.tick_micros)
+    assert isinstance(stream, StreamOp)
+    if condition is not None:
+        stream = StreamSelect(condition, stream)
+    with_tags = bool(node.args.get("with_tags"))
+    columns = source.relation.schema.names
+    if isinstance(node.expressions[0], syntax.Tags):
+        return BoundQuery(TagSelection(predicate, stream), TAGS, columns, True, source.streams)
+    return BoundQuery(TaggedObjectSelection(predicate, with_tags, stream), STREAM, columns, with_tags, source.streams)
+
+
+_TAG_FIELDS = {field.name.replace("_", ""): field for field in TAG_SCHEMA.fields}
+
+
+class _TagScope:
+    """Names of a tag query's WHERE: the fields of a tag, and the columns of the stream."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.columns = FromScope([relation])
+
+    def resolve(self, parts: tuple[str, ...], position: Position | None) -> TypedExpr:
+        field = _TAG_FIELDS.get(parts[0].upper().replace("_", "")) if len(parts) == 1 else None
+        if field is not None:
+            return Column(field.name, field.type, TAG_RELATION)
+        return self.columns.resolve(parts, position)
+
+
+def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | None]:
+    """The conditions on tags and those on tuples; no condition may mix them."""
+    scope = _TagScope(source.relation)
+    on_tags: list[TypedExpr] = []
+    on_tuples: list[TypedExpr] = []
+    objects: list[str] = []
+    for part in _conjunct_nodes(where):
+        attribute = _object_of(part, source)
+        if attribute is not None:
+            objects += attribute
+            continue
+        bound = bind_predicate(part, scope)
+        relations = {column.relation for column in bound.walk() if isinstance(column, Column)}
+        if TAG_RELATION in relations and len(relations) > 1:
+            raise NotSupported(
+                "one condition is about a tag and a tuple at once", position_of(part), "join the two by AND"
+            )
+        (on_tags if TAG_RELATION in relations else on_tuples).append(bound)
+    return TagPredicate(conjunction(tuple(on_tags)), tuple(objects)), conjunction(tuple(on_tuples))
+
+
+def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        return _conjunct_nodes(node.this)
+    if isinstance(node, exp.And):
+        return _conjunct_nodes(node.this) + _conjunct_nodes(node.expression)
+    return [node]
+
+
+def _object_of(node: exp.Expr, source: Input) -> list[str] | None:
+    """The attribute named by `OBJECT = stream.attribute` (none for `OBJECT = stream`), or None for anything else."""
+    if not isinstance(node, exp.EQ):
+        return None
+    for this, other in ((node.this, node.expression), (node.expression, node.this)):
+        if isinstance(this, exp.Column) and not this.table and this.name.upper() == "OBJECT":
+            if not isinstance(other, exp.Column):
+                raise InvalidTag("OBJECT is compared with an attribute, e.g. OBJECT = s.a", position_of(other))
+            parts = tuple(part.name for part in other.parts)
+            if source.relation.answers_to(parts):
+                return []
+            if len(parts) > 1 and parts[-1].lower() == "value":
+                parts = parts[:-1]
+            column = FromScope([source.relation]).resolve(parts, position_of(other))
+            return [column.name] if isinstance(column, Column) else []
+    return None
+
+
+def tag_function(node: syntax.TagCondition) -> TagFunction:
+    name = node.args["this"].lower()
+    threshold = node.args.get("threshold")
+    if threshold is None:
+        return TagFunction(name, {"cooccurrence": 1, "jaccard": 0.5}.get(name, 0.0))
+    value = float(threshold.name)
+    if name in ("equality", "dictionary"):
+        raise InvalidTag(f"{name.upper()} takes no threshold", position_of(node))
+    if name == "jaccard" and not 0 < value <= 1:
+        raise InvalidTag("JACCARD's threshold is above 0 and at most 1", position_of(node))
+    if name == "cooccurrence" and (value < 1 or value != int(value)):
+        raise InvalidTag("COOCCURRENCE's threshold is a whole number from 1 on", position_of(node))
+    return TagFunction(name, value)
+
+
+def _tag_join(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -> BoundQuery:
+    if not isinstance(node.expressions[0], syntax.TaggedObjects):
+        raise NotSupported("a tag join gives tagged objects", position_of(node), "write SELECT TAGGED OBJECTS")
+    if node.args.get("where"):
+        raise NotSupported("a tag join takes no WHERE", position_of(node.args["where"]), "use sub-queries in FROM")
+    ranges = []
+    for source in inputs:
+        clause = source.window
+        sliding = isinstance(clause, syntax.RecentWindow | syntax.RangeWindow) and not clause.args.get("slide")
+        if not sliding or clause is None:
+            alias = source.relation.alias
+            raise Unbounded(
+                "a tag join needs a sliding window on both streams", source.position, f"write e.g. {alias} [1 MIN]"
+            )
+        ranges.append(duration_ticks(clause.this, env.tick_micros, position_of(clause)))
+    left, right = (source.operator for source in inputs)
+    assert isinstance(left, StreamOp) and isinstance(right, StreamOp)
+    function = tag_function(inputs[1].clause.args["on"])
+    plan = TagJoin(function, ranges[0], ranges[1], left, right)
+    items = [Item(Column(f.name, f.type, f.relation), None, node) for f in plan.schema.fields]
+    streams = tuple(dict.fromkeys(name for source in inputs for name in source.streams))
+    return BoundQuery(plan, TAGS, tuple(output_names(items)), True, streams)
+
+
+# -- GROUP BY TAG -----------------------------------------------------------------------------------------------------
+
+
+class _GroupScope:
+    """Names of a query grouped by tag: TAG is the group's label; columns are for aggregates only."""
+
+    def __init__(self, columns: FromScope) -> None:
+        self.columns = columns
+
+    def resolve(self, parts: tuple[str, ...], position: Position | None) -> TypedExpr:
+        if len(parts) == 1 and parts[0].lower() == GROUP_LABEL:
+            try:
+                return self.columns.resolve(parts, position)
+            except UnknownColumn:
+                return Column(GROUP_LABEL, STRING)
+        return self.columns.resolve(parts, position)
+
+
+def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -> BoundQuery:
+    if len(inputs) != 1:
+        raise NotSupported("GROUP BY TAG is over one input", inputs[1].position)
+    for key in ("distinct", "having", "order", "limit", "offset"):
+        if node.args.get(key):
+            raise NotSupported(f"GROUP BY TAG takes no {key.upper()}", position_of(node))
+    source = inputs[0]
+    scope = FromScope([source.relation])
+    items = []
+    for item in node.expressions:
+        alias = item.alias if isinstance(item, exp.Alias) else None
+        inner = item.this if isinstance(item, exp.Alias) else item
+        items.append(Item(bind(inner, _GroupScope(scope), aggregates=True), alias, inner))
+    where = node.args.get("where")
+    predicate = None if where is None else bind_predicate(where, scope)
+    condition: syntax.TagCondition = node.args["group"][0]
+    function, untagged = tag_function(condition), bool(condition.args.get("untagged"))
+    aggregates, rewritten = _aggregates_of(items)
+    operator = source.build(env.tick_micros)
+    names = output_names(items)
+    columns = tuple(Named(e, n) for e, n in zip(rewritten, names, strict=True))
+    with_tags = bool(node.args.get("with_tags"))
+    if isinstance(operator, StreamOp):
+        if predicate is not None:
+            operator = StreamSelect(predicate, operator)
+        running = TagAggregation(function, aggregates, untagged, operator)
+        return BoundQuery(StreamProject(columns, running), STREAM, tuple(names), with_tags, source.streams)
+    assert isinstance(operator, WindowOp)
+    if predicate is not None:
+        operator = WindowSelect(predicate, operator)
+    grouped = WindowProject(columns, WindowTagAggregation(function, aggregates, untagged, operator))
+    if source.recent:
+        return BoundQuery(IStream(grouped), STREAM, tuple(names), with_tags, source.streams)
+    if source.cql:
+        return BoundQuery(RelationChanges(grouped), RELATION, tuple(names), with_tags, source.streams)
+    return BoundQuery(grouped, WINDOWS, tuple(names), with_tags, source.streams)
+
+
+def _aggregates_of(items: list[Item]) -> tuple[tuple[Named, ...], list[TypedExpr]]:
+    """The aggregates of a select list, named, and the list over their results."""
+    names: dict[Expr, Column] = {}
+    for item in items:
+        for expr in item.expr.walk():
+            if isinstance(expr, Aggregate) and expr not in names:
+                names[expr] = Column(f"{spark_name(expr)}#{len(names) + 1}", expr.type)
+    rewritten = []
+    for item in items:
+        over = item.expr.rewrite(names.get)
+        stray = next((e for e in over.walk() if isinstance(e, Column) and e.relation is not None), None)
+        if stray is not None:
+            raise NotSupported(
+                f"{stray.label} is neither TAG nor inside an aggregate", position_of(item.node), "group by TAG alone"
+            )
+        rewritten.append(over)
+    aggregates = tuple(Named(expr, column.name) for expr, column in names.items())  # type: ignore[arg-type]
+    return aggregates, rewritten  # type: ignore[return-value]

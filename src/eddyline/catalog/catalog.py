@@ -1,0 +1,66 @@
+"""The extents and standing queries that exist, found by name without regard to case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.tag import Tagger
+from eddyline.catalog.extent import Extent
+
+STREAM, WINDOWS, RELATION, TAGS = "stream", "windows", "relation", "tags"
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query whose names and types are resolved: what it computes and how its answers are shown.
+
+    `kind`: a STREAM of tuples, WINDOWS, the changes of a RELATION, or TAGS (with the tuples they precede).
+    """
+
+    plan: Operator
+    kind: str
+    columns: tuple[str, ...]
+    with_tags: bool = False
+    streams: tuple[str, ...] = ()  # the extents it reads, whose smallest tick is its start
+
+
+@dataclass
+class Catalog:
+    """What CREATE has made so far. `tick_micros` is the length of a tick."""
+
+    tick_micros: int = 1_000_000
+    extents: dict[str, Extent] = field(default_factory=dict)
+    queries: dict[str, BoundQuery] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
+    taggers: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)  # extent → continuous taggers
+
+    def extent(self, name: str) -> Extent | None:
+        return self.extents.get(name.lower())
+
+    def query(self, name: str) -> BoundQuery | None:
+        return self.queries.get(name.lower())
+
+    def add_extent(self, extent: Extent) -> None:
+        self.extents[extent.name.lower()] = extent
+
+    def add_query(self, name: str, query: BoundQuery) -> None:
+        self.queries[name.lower()] = query
+        self.names[name.lower()] = name
+
+    def drop_query(self, name: str) -> None:
+        del self.queries[name.lower()]
+
+    def add_tagger(self, stream: str, query: str, tagger: Tagger) -> None:
+        self.taggers.setdefault(stream.lower(), []).append((query, tagger))
+
+    def taggers_of(self, stream: str) -> list[Tagger]:
+        """The continuous taggers on a stream whose queries still stand."""
+        return [tagger for query, tagger in self.taggers.get(stream.lower(), []) if self.query(query)]
+
+    def all_names(self) -> Iterator[str]:
+        """Everything that FROM can name."""
+        yield from (extent.name for extent in self.extents.values())
+        yield from (self.names[name] for name in self.queries)

@@ -1,0 +1,112 @@
+"""The command line: what commands there are, and what each takes."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eddyline.cli.check import check_script
+from eddyline.cli.fmt import format_file
+from eddyline.cli.messages import OK, answering_for, internal_error
+from eddyline.cli.run import Engine, Format, run_script
+from eddyline.cli.script_file import STDIN, Script, read_script
+
+app = typer.Typer(
+    name="eddyline",
+    help="Standing SQL queries over streams, sensors and tables, with answers that can be corrected.",
+    epilog="Try: eddyline run script.sql",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="The script; - reads it from stdin.", show_default=False)]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"eddyline {version('eddyline')}\n")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _eddyline(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: eddyline run examples/road.sql --format jsonl | jq .row")
+def run(
+    file: File,
+    engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.reference,
+    format_: Annotated[
+        Format, typer.Option("--format", help="Tables for people, or one JSON object a line.")
+    ] = Format.table,
+    batch_rows: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows are taken in together.")] = 1,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master (--engine spark).")] = None,
+    rejects: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep rows that do not fit their schema in DIR/<extent>.csv.")
+    ] = None,
+) -> None:
+    """Run every statement of a script over its inputs, to their end.
+
+    Paths in the script are relative to the script. Rows that do not fit their schema are set aside and counted.
+    """
+    script = _script(file)
+    with answering_for(script):
+        run_script(script, engine, format_, batch_rows, master, rejects)
+
+
+@app.command(epilog="Example: eddyline check examples/road.sql")
+def check(file: File) -> None:
+    """Report every error of a script without running it, its files included."""
+    script = _script(file)
+    with answering_for(script):
+        code = check_script(script)
+        sys.stdout.flush()
+    raise typer.Exit(code)
+
+
+@app.command(epilog="Example: eddyline fmt --write examples/road.sql")
+def fmt(
+    file: File,
+    write: Annotated[bool, typer.Option("--write", "-w", help="Write the result back to FILE.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only tell, by exit code 1, if FILE would change.")] = False,
+) -> None:
+    """Print a script laid out in the usual way."""
+    if write and check:
+        raise typer.BadParameter("--write and --check exclude each other")
+    if write and file == STDIN:
+        raise typer.BadParameter("stdin cannot be written back; leave --write away")
+    script = _script(file)
+    with answering_for(script):
+        code = format_file(script, write, check)
+        sys.stdout.flush()
+    raise typer.Exit(code)
+
+
+def _script(file: str) -> Script:
+    with answering_for():
+        return read_script(file)
+
+
+def main() -> None:
+    """The entry point of the `eddyline` command."""
+    # JSON is UTF-8 wherever it is read, and a terminal that is not shows a question mark instead of failing.
+    if not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    else:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        app()
+    except Exception as problem:
+        sys.exit(internal_error(problem))

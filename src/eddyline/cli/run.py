@@ -1,0 +1,104 @@
+"""`eddyline run`: a script over its finite inputs, to the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from eddyline.algebra.answer import Answer
+from eddyline.cli.messages import say, say_warning
+from eddyline.cli.script_file import Script
+from eddyline.errors import NotSupported
+from eddyline.output import JsonLines, Painter, ProgressBar, RejectLog, Tables
+from eddyline.output.progress import Reached
+
+
+class Engine(StrEnum):
+    spark = "spark"
+    reference = "reference"
+
+
+class Format(StrEnum):
+    table = "table"
+    jsonl = "jsonl"
+
+
+class Printer(Protocol):
+    """Where answers go."""
+
+    def begin(self, query: str, columns: tuple[str, ...]) -> None: ...
+    def show(self, answer: Answer) -> None: ...
+    def pause(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def run_script(
+    script: Script, engine: Engine, format_: Format, batch_rows: int, master: str | None, rejects: Path | None
+) -> None:
+    """Prints every answer of the script on stdout; rejects, warnings and progress go to stderr."""
+    if engine is Engine.spark:
+        raise NotSupported("the Spark engine is not part of this version", hint="use --engine reference")
+    if master is not None:
+        say_warning("--master is for the Spark engine; --engine reference runs in this process")
+    from eddyline.session import Session  # takes a moment to load, which --help must not
+
+    bar = ProgressBar(sys.stderr)
+    printer = _printer(format_, bar)
+    log = RejectLog(rejects)
+
+    def warn(text: str) -> None:
+        bar.clear()
+        say_warning(text)
+
+    def report(reached: Reached) -> None:
+        printer.pause()
+        sys.stdout.flush()  # who reads us through a pipe wants to see what is there
+        bar.report(reached)
+
+    try:
+        session = Session(
+            script.text,
+            script.base,
+            batch_rows=batch_rows,
+            on_reject=log.add,
+            on_warning=warn,
+            on_progress=report,
+        )
+        for query, columns in session.queries.items():
+            printer.begin(query, columns)
+        try:
+            for answer in session.answers():
+                printer.show(answer)
+        finally:
+            # Answers given before an error or Ctrl-C are true: they must not be lost.
+            bar.clear()
+            printer.close()
+            sys.stdout.flush()
+    finally:
+        bar.clear()
+        log.close()
+    summary = log.summary()
+    if summary is not None:
+        say(summary)
+
+
+def _printer(format_: Format, bar: ProgressBar) -> Printer:
+    write = _stdout_writer(bar)
+    if format_ is Format.jsonl:
+        return JsonLines(write)
+    return Tables(write, Painter(sys.stdout))
+
+
+def _stdout_writer(bar: ProgressBar) -> Callable[[str], object]:
+    """On a terminal the bar makes room for each answer; elsewhere the two do not meet."""
+    if not sys.stdout.isatty():
+        return sys.stdout.write
+
+    def write(text: str) -> None:
+        bar.clear()
+        sys.stdout.write(text)
+
+    return write

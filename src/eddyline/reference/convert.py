@@ -1,0 +1,189 @@
+"""From windows back to streams: RSTREAM, ISTREAM, DSTREAM (SNEEql Figure 8), and the changes of a CQL relation."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count, zip_longest
+from typing import Any
+
+from eddyline.reference.bag import minus, row_key, value_key
+from eddyline.reference.element import (
+    Change,
+    RelationChange,
+    Row,
+    Stamped,
+    StreamElement,
+    Window,
+    WindowChange,
+    WindowElement,
+    batches,
+)
+
+Key = Any
+Share = Callable[[tuple[Row, ...], tuple[Row, ...]], list[Row]]
+
+
+def all_rows(rows: tuple[Row, ...], _: tuple[Row, ...]) -> list[Row]:
+    """RSTREAM: everything in the window."""
+    return list(rows)
+
+
+def inserted(rows: tuple[Row, ...], previous: tuple[Row, ...]) -> list[Row]:
+    """ISTREAM: what was not in the window before."""
+    return minus(rows, previous)
+
+
+def deleted(rows: tuple[Row, ...], previous: tuple[Row, ...]) -> list[Row]:
+    """DSTREAM: what is no longer in the window."""
+    return minus(previous, rows)
+
+
+class _Sequence:
+    """The windows in the order of their list, each with the one before it."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[Any, Key]] = []
+        self.windows: dict[Key, Window] = {}
+
+    def apply(self, changes: list[WindowChange]) -> list[Key]:
+        """Take changes in; returns the keys whose window or whose predecessor is different now, in order."""
+        affected: set[Key] = set()
+        for change in changes:
+            if change.old is not None:
+                place = bisect_left(self._order, (change.old.order, change.key))
+                del self._order[place]
+                del self.windows[change.key]
+                affected.add(change.key)
+                if place < len(self._order):
+                    affected.add(self._order[place][1])
+            if change.new is not None:
+                insort(self._order, (change.new.order, change.key))
+                self.windows[change.key] = change.new
+                affected.add(change.key)
+                place = bisect_left(self._order, (change.new.order, change.key))
+                if place + 1 < len(self._order):
+                    affected.add(self._order[place + 1][1])
+        gone = sorted((key for key in affected if key not in self.windows), key=repr)
+        standing = [key for key in affected if key in self.windows]
+        return gone + sorted(standing, key=lambda key: self.windows[key].order)
+
+    def previous(self, key: Key) -> tuple[Row, ...]:
+        place = bisect_left(self._order, (self.windows[key].order, key))
+        return self.windows[self._order[place - 1][1]].rows if place else ()
+
+
+def to_stream(elements: Iterator[WindowElement], share: Share) -> Iterator[StreamElement]:
+    """What each window contributes, with its tick and a running index.
+
+    When a window or the one before it is revised, its contribution is computed again: what is gone is withdrawn, what
+    is new is put out, and as far as they can be paired, the new replaces the old under the same index.
+    """
+    following = count(1)
+    sequence = _Sequence()
+    given: dict[Key, list[tuple[int, Stamped]]] = {}
+    for changes, clock in batches(elements):
+        for key in sequence.apply(changes):
+            window = sequence.windows.get(key)
+            new = [] if window is None else [Stamped(window.tick, r) for r in share(window.rows, sequence.previous(key))]
+            before = given.pop(key, [])
+            kept, dropped, added = _matched(before, new)
+            for old, fresh in zip_longest(dropped, added):
+                index = old[0] if old else next(following)
+                yield Change(index, old[1] if old else None, fresh)
+                if fresh is not None:
+                    kept.append((index, fresh))
+            if kept:
+                given[key] = kept
+        yield clock
+
+
+def _matched(
+    before: list[tuple[int, Stamped]], now: list[Stamped]
+) -> tuple[list[tuple[int, Stamped]], list[tuple[int, Stamped]], list[Stamped]]:
+    """Which tuples stay, which are dropped and which are added."""
+    wanted = Counter((stamped.tick, row_key(stamped.row)) for stamped in now)
+    kept, dropped = [], []
+    for index, stamped in before:
+        key = (stamped.tick, row_key(stamped.row))
+        if wanted[key]:
+            wanted[key] -= 1
+            kept.append((index, stamped))
+        else:
+            dropped.append((index, stamped))
+    added = []
+    for stamped in now:
+        key = (stamped.tick, row_key(stamped.row))
+        if wanted[key]:
+            wanted[key] -= 1
+            added.append(stamped)
+    return kept, dropped, added
+
+
+def relation_changes(elements: Iterator[WindowElement]) -> Iterator[Any]:
+    """What leaves and what enters a relation, at each tick where it changes. Corrections are changes too."""
+    sequence = _Sequence()
+    given: dict[Key, list[tuple[int, int, Row]]] = {}  # key → (tick, weight, row)
+    for changes, clock in batches(elements):
+        for key in sequence.apply(changes):
+            window = sequence.windows.get(key)
+            now: list[tuple[int, int, Row]] = []
+            if window is not None:
+                previous = sequence.previous(key)
+                now = [(window.tick, -1, row) for row in deleted(window.rows, previous)]
+                now += [(window.tick, +1, row) for row in inserted(window.rows, previous)]
+            before = given.pop(key, [])
+            if now:
+                given[key] = now
+            yield from _net_change(before, now)
+        yield clock
+
+
+def _net_change(
+    before: list[tuple[int, int, Row]], now: list[tuple[int, int, Row]]
+) -> Iterator[RelationChange]:
+    """The weights of `now` minus those of `before`, withdrawals first."""
+    weights: Counter[Any] = Counter()
+    rows: dict[Any, tuple[int, Row]] = {}
+    for sign, entries in ((-1, before), (+1, now)):
+        for tick, weight, row in entries:
+            key = (tick, value_key(row.values))
+            weights[key] += sign * weight
+            rows[key] = (tick, row)
+    for wanted in (-1, +1):
+        for key, weight in weights.items():
+            tick, row = rows[key]
+            for _ in range(max(0, wanted * weight)):
+                yield RelationChange(tick, wanted, row)
+
+
+def every_tick(elements: Iterator[WindowElement]) -> Iterator[WindowElement]:
+    """A relation at each single tick: between two windows the earlier one goes on."""
+    sequence = _Sequence()
+    made: dict[int, Window] = {}
+    next_tick: int | None = None
+    for changes, clock in batches(elements):
+        sequence.apply(changes)
+        if sequence.windows and clock.closed is not None:
+            by_tick = sorted((window.tick, window) for window in sequence.windows.values())
+            first = by_tick[0][0] if next_tick is None else next_tick
+            touched = min((w.tick for c in changes for w in (c.old, c.new) if w is not None), default=first)
+            yield from _instants(by_tick, min(first, max(touched, by_tick[0][0])), clock.closed, made)
+            next_tick = clock.closed + 1
+        yield clock
+
+
+def _instants(
+    by_tick: list[tuple[int, Window]], first: int, last: int, made: dict[int, Window]
+) -> Iterator[WindowChange]:
+    place = -1
+    for tick in range(first, last + 1):
+        while place + 1 < len(by_tick) and by_tick[place + 1][0] <= tick:
+            place += 1
+        new = Window(tick, (tick,), by_tick[place][1].rows) if place >= 0 else None
+        old = made.pop(tick, None)
+        if new is not None:
+            made[tick] = new
+        if old != new:
+            yield WindowChange(tick, old, new)

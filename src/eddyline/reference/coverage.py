@@ -1,0 +1,224 @@
+"""Which tick-tags cover which tuples (semantics section 6; Stream Tag Framework section 3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from eddyline.algebra.dictionary import Dictionary, shipped
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.tag import OVERWRITE, TagSpec, TickTag
+from eddyline.reference.element import Change, Mark, Row, Stamped, StreamElement, TagElement, Values
+from eddyline.reference.functions.casting import Cast, to_text
+from eddyline.reference.value import group_key
+
+Condition = Callable[[Values], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """An ad hoc ATTACH TAG that waits for its place in the stream: in front of the first tuple it may cover."""
+
+    spec: TagSpec
+    tagger: str
+    condition: Condition | None = None
+
+
+class Coverage:
+    """The active tick-tags of one place in a stream, in order of arrival.
+
+    A tag is collected when it cannot cover any more: an instant tag after its tuple, a tag on listed tuples after the
+    last of them, a timed tag when a tuple at or past the end of its life has come. Only tuples count for that, so that
+    a tagger cannot end the tags of others. `lateness` keeps timed tags for so many ticks longer, for the sake of
+    tuples that come later than that (None: for ever).
+
+    Overwriting ends what the same tagger said earlier about the same object. If the new tag is for any tuple, its
+    objects are attributes of the stream, so the earlier tag loses them for good: it does not come back when the new
+    one expires, because a tagger overwrites to retract (section 3.2, "Mode"). If the new tag is for some tuples only
+    (listed, by value or by condition), the earlier one loses just the objects that the new one covers.
+    """
+
+    def __init__(
+        self, schema: Schema, stream: str, dictionary: Dictionary | None = None, lateness: int | None = 0
+    ) -> None:
+        self.schema = schema
+        self.stream = stream
+        self.dictionary = dictionary or shipped()
+        self.lateness = lateness
+        self._texts = tuple(to_text(declared.type) for declared in schema.fields)
+        self._active: list[_ActiveTag] = []
+        self._waiting: list[Attach] = []
+        self._made = 0
+        self._reached_tick: int | None = None
+        self._reached_index = 0
+
+    def __len__(self) -> int:
+        """How many tags are active or wait for their first tuple."""
+        return len(self._active) + len(self._waiting)
+
+    def arrive(self, element: TagElement, condition: Condition | None = None) -> None:
+        """A tag takes its place; with a condition it covers only tuples that satisfy it."""
+        new = _ActiveTag(element.tag, element.tag.applies_to.positions(self.schema), condition, self._texts)
+        if new.overwrites_any_tuple and not self._is_over(new):
+            self._active = [active for active in self._active if active.lose(new)]
+        if new.fields != frozenset():
+            self._active.append(new)
+
+    def attach(self, attach: Attach) -> None:
+        self._waiting.append(attach)
+
+    def make(self, attach: Attach, index: int, tick: int) -> TagElement:
+        """Put the tag that `attach` asks for in front of the tuple at `index`."""
+        spec = attach.spec
+        # A condition cannot be written into the tag's applicability; the one tuple of an instant tag can.
+        tuples = (index,) if attach.condition is not None and spec.lifespan is None else None
+        self._made += 1
+        type_ = self.dictionary.classify(spec.content)
+        element = TagElement(tick, spec.tag(self.stream, attach.tagger, tick, type_, self._made, tuples))
+        self.arrive(element, attach.condition)
+        return element
+
+    def due(self, index: int, stamped: Stamped) -> Iterator[TagElement]:
+        """The waiting attachments for which this tuple is the first; from now on they are tags in the stream."""
+        values = stamped.row.values
+        waiting, self._waiting = self._waiting, []
+        for attach in waiting:
+            if attach.condition is None or attach.condition(values):
+                yield self.make(attach, index, stamped.tick)
+            else:
+                self._waiting.append(attach)
+
+    def mark(self, index: int, stamped: Stamped) -> Row:
+        """The tuple, which comes next in the stream, with the tags that cover it after those it has already."""
+        values, marks = stamped.row
+        return Row(values, marks + self.marks_on(index, stamped))
+
+    def marks_on(self, index: int, stamped: Stamped) -> tuple[Mark, ...]:
+        """The marks that the active tags leave on the tuple that comes next in the stream."""
+        marks: list[Mark] = []
+        for active in self._active:
+            mark = active.on(index, stamped)
+            if mark is None:
+                continue
+            if mark.tag.mode == OVERWRITE:
+                marks = [left for earlier in marks if (left := _overwritten(earlier, mark)) is not None]
+            marks.append(mark)
+        tick, reached = stamped.tick, self._reached_tick
+        self._reached_tick = tick if reached is None else max(reached, tick)
+        self._reached_index = max(self._reached_index, index)
+        self._collect()
+        return tuple(marks)
+
+    def _collect(self) -> None:
+        self._active = [active for active in self._active if not self._is_over(active)]
+
+    def _is_over(self, active: _ActiveTag) -> bool:
+        tuples, end = active.tag.applies_to.tuples, active.tag.end
+        if active.used_up or (tuples is not None and max(tuples, default=0) <= self._reached_index):
+            return True
+        if end is None or self.lateness is None or self._reached_tick is None:
+            return False
+        return end + self.lateness <= self._reached_tick
+
+
+def covered(
+    elements: Iterable[StreamElement | Attach],
+    schema: Schema,
+    stream: str,
+    dictionary: Dictionary | None = None,
+    lateness: int | None = 0,
+) -> Iterator[StreamElement]:
+    """The tuples of a stream with the tags that cover them, each tag still in front of its first tuple.
+
+    A tuple's tags are settled when it arrives: a replacement keeps them, a deletion takes them along.
+    """
+    coverage = Coverage(schema, stream, dictionary, lateness)
+    settled: dict[int, tuple[Mark, ...]] = {}  # of tuples that have any
+    for element in elements:
+        if isinstance(element, Attach):
+            coverage.attach(element)
+        elif isinstance(element, Change):
+            index, old, new = element.index, element.old, element.new
+            marks = settled.pop(index, ())
+            if old is None and new is not None:
+                yield from coverage.due(index, new)
+                marks = coverage.marks_on(index, new)
+            if new is not None and marks:
+                settled[index] = marks
+            yield Change(index, with_marks(old, marks), with_marks(new, marks))
+        else:
+            if isinstance(element, TagElement):
+                coverage.arrive(element)
+            yield element
+
+
+def with_marks(stamped: Stamped | None, marks: tuple[Mark, ...]) -> Stamped | None:
+    return None if stamped is None else Stamped(stamped.tick, Row(stamped.row.values, marks))
+
+
+@dataclass(slots=True)
+class _ActiveTag:
+    tag: TickTag
+    fields: frozenset[int] | None  # what it still has after others have overwritten it
+    condition: Condition | None
+    texts: tuple[Cast, ...]  # how the values of each field are written, for patterns
+    followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
+    used_up: bool = False
+
+    @property
+    def overwrites_any_tuple(self) -> bool:
+        return self.tag.mode == OVERWRITE and self.condition is None and self.tag.applies_to.any_tuple
+
+    def lose(self, new: _ActiveTag) -> bool:
+        """Give up what `new` overwrites; whether anything is left."""
+        left = _overwritten(Mark(self.tag, self.fields), Mark(new.tag, new.fields))
+        if left is None:
+            return False
+        self.fields = left.fields
+        return True
+
+    def on(self, index: int, stamped: Stamped) -> Mark | None:
+        """The mark that the tag leaves on a tuple, None if it does not cover it."""
+        applies_to, values = self.tag.applies_to, stamped.row.values
+        listed = applies_to.tuples is None or index in applies_to.tuples
+        if self.used_up or not listed or not self._lives_at(stamped.tick):
+            return None
+        if self.condition is not None and not self.condition(values):
+            return None
+        if self.fields is None:
+            fields, covers = None, applies_to.values is None or any(map(self._has_pattern, count(), values))
+        else:
+            fields = frozenset(position for position in self.fields if self._holds(position, values[position]))
+            covers = bool(fields)
+        if not covers:
+            return None
+        self.used_up = self.tag.lifespan is None and applies_to.tuples is None
+        return Mark(self.tag, fields)
+
+    def _lives_at(self, tick: int) -> bool:
+        return self.tag.end is None or self.tag.timestamp <= tick < self.tag.end
+
+    def _holds(self, position: int, value: Any) -> bool:
+        if self.tag.applies_to.values is not None:
+            return self._has_pattern(position, value)
+        if not self.tag.applies_to.by_value:
+            return True
+        key = group_key(value)
+        return bool(self.followed.setdefault(position, key) == key)
+
+    def _has_pattern(self, position: int, value: Any) -> bool:
+        pattern = self.tag.applies_to.values
+        if pattern is None or value is None:
+            return False
+        return re.fullmatch(pattern, self.texts[position](value)) is not None
+
+
+def _overwritten(earlier: Mark, new: Mark) -> Mark | None:
+    """What `earlier` still has after `new`. The tuple and its attributes are different objects."""
+    if earlier.tag.tagger != new.tag.tagger or (earlier.fields is None) != (new.fields is None):
+        return earlier
+    left = (earlier.fields or frozenset()) - (new.fields or frozenset())
+    return Mark(earlier.tag, left) if left else None

@@ -1,0 +1,104 @@
+"""From a logical plan to a running pipeline of generators.
+
+One function per operator (`_BUILDERS` says which); a pipeline is pulled one batch at a time by `StandingQuery.step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eddyline.algebra import relational, stream, tag, window
+from eddyline.algebra.node import Operator
+from eddyline.errors import InvalidAlgebra
+from eddyline.reference import convert, product, tag_aggregation, tag_join
+from eddyline.reference import relational as per_window
+from eddyline.reference import stream as tuples
+from eddyline.reference import tag as tags
+from eddyline.reference import window as windows
+from eddyline.reference.element import Clock, Values
+from eddyline.reference.feed import Feed
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the leaves of a plan read from, and the tick at which the query starts (None while nothing has come)."""
+
+    feed: Feed
+    start: int | None
+    table: Callable[[str], Sequence[Values]]
+
+
+Elements = Iterator[Any]
+
+
+def build(node: Operator, context: Context) -> Elements:
+    """The output of an operator, as a generator of elements, with a Clock at the end of every batch."""
+    builder = _BUILDERS.get(type(node))
+    if builder is None:
+        raise InvalidAlgebra(f"the reference engine has no {type(node).__name__}")
+    return builder(node, context, *(build(operator, context) for operator in node.inputs))
+
+
+def _scan(node: window.Scan, context: Context) -> Elements:
+    clocks = (batch for batch in context.feed.of("") if isinstance(batch, Clock))
+    return windows.scan(node, clocks, context.start, lambda: context.table(node.table))
+
+
+def _lookup(node: stream.StreamLookup, context: Context, elements: Elements, table: Elements) -> Elements:
+    scan = node.table
+    if not isinstance(scan, window.Scan):
+        raise InvalidAlgebra("a stream can be joined with stored tables only")
+    return tuples.lookup(node, elements, lambda: context.table(scan.table))
+
+
+_BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
+    stream.StreamAcquire: lambda n, c: tuples.receive(n, c.feed),
+    stream.StreamReceive: lambda n, c: tuples.receive(n, c.feed),
+    stream.StreamSelect: lambda n, c, e: tuples.select(n, e),
+    stream.StreamProject: lambda n, c, e: tuples.project(n, e),
+    stream.StreamAlias: lambda n, c, e: e,
+    stream.StreamLookup: _lookup,
+    stream.RStream: lambda n, c, e: convert.to_stream(e, convert.all_rows),
+    stream.IStream: lambda n, c, e: convert.to_stream(e, convert.inserted),
+    stream.DStream: lambda n, c, e: convert.to_stream(e, convert.deleted),
+    window.Scan: _scan,
+    window.TimeWindow: lambda n, c, e: windows.time_window(n, e, c.start),
+    window.RowWindow: lambda n, c, e: windows.row_window(n, e),
+    window.RangeWindow: lambda n, c, e: windows.range_window(n, e, c.start),
+    window.LatestRowsWindow: lambda n, c, e: windows.latest_rows_window(n, e, c.start),
+    window.LoopWindow: lambda n, c, e: windows.loop_window(n, e, c.start),
+    window.HopWindow: lambda n, c, e: windows.hop_window(n, e, c.start),
+    relational.WindowSelect: lambda n, c, e: per_window.select(n, e),
+    relational.WindowProject: lambda n, c, e: per_window.project(n, e),
+    relational.WindowAlias: lambda n, c, e: e,
+    relational.WindowAggregation: lambda n, c, e: per_window.aggregate(n, e),
+    relational.WindowCrossProduct: lambda n, c, left, right: product.cross_product(n, left, right),
+    relational.WindowJoin: lambda n, c, left, right: product.join(n, left, right),
+    relational.WindowDistinct: lambda n, c, e: per_window.distinct(n, e),
+    relational.WindowSort: lambda n, c, e: per_window.sort(n, e),
+    relational.Instants: lambda n, c, e: convert.every_tick(e),
+    relational.RelationChanges: lambda n, c, e: convert.relation_changes(e),
+    tag.Tagger: lambda n, c, e: tags.tagger(n, e),
+    tag.TagSelection: lambda n, c, e: tags.tag_selection(n, e),
+    tag.TaggedObjectSelection: lambda n, c, e: tags.tagged_object_selection(n, e),
+    tag.TagJoin: lambda n, c, left, right: tag_join.tag_join(n, left, right),
+    tag.TagAggregation: lambda n, c, e: tag_aggregation.tag_aggregation(n, e),
+    tag.WindowTagAggregation: lambda n, c, e: tag_aggregation.window_tag_aggregation(n, e),
+}
+
+
+class StandingQuery:
+    """A plan at work. Each step takes the next batch of the feed and gives what it changes in the answer."""
+
+    def __init__(self, plan: Operator, context: Context) -> None:
+        self._elements = build(plan, context)
+
+    def step(self) -> list[Any]:
+        changes: list[Any] = []
+        for element in self._elements:
+            if isinstance(element, Clock):
+                return changes
+            changes.append(element)
+        return changes

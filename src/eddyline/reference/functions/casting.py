@@ -1,0 +1,322 @@
+"""CAST, between every two types: what cannot be cast is NULL."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from eddyline.algebra.expression import Call
+from eddyline.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER_BITS,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    is_integer,
+    is_numeric,
+)
+from eddyline.reference.functions.implementation import Evaluator, Implementation, given_types, typed
+from eddyline.reference.value import MICROSECOND, fitted, float32, wrapped
+
+EPOCH = datetime(1970, 1, 1)
+EPOCH_DAY = EPOCH.date()
+Cast = Callable[[Any], Any]
+
+# -- to text ----------------------------------------------------------------------------------------------------------
+
+
+def double_text(value: float) -> str:
+    """A DOUBLE as Java writes it: plain from 0.001 to 10 million, otherwise 1.0E10."""
+    return _java_text(value, repr(value))
+
+
+def float_text(value: float) -> str:
+    """A FLOAT: the fewest digits that still mean this value."""
+    digits = next((text for p in range(1, 10) if float32(float(text := f"{value:.{p}g}")) == value), repr(value))
+    return _java_text(value, digits)
+
+
+def _java_text(value: float, shortest: str) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    point = len(text) + int(exponent)  # digits before the point
+    minus = "-" if sign else ""
+    if 1e-3 <= abs(value) < 1e7:
+        whole = text[:point].ljust(point, "0") if point > 0 else "0"
+        fraction = text[point:] if point > 0 else "0" * -point + text
+        return f"{minus}{whole}.{fraction or '0'}"
+    return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+def timestamp_text(value: datetime) -> str:
+    text = f"{value.year:04d}-{value.month:02d}-{value.day:02d} {value:%H:%M:%S}"
+    return f"{text}.{value.microsecond:06d}".rstrip("0") if value.microsecond else text
+
+
+def date_text(value: date) -> str:
+    return f"{value.year:04d}-{value.month:02d}-{value.day:02d}"
+
+
+def interval_text(value: timedelta) -> str:
+    sign = "-" if value < timedelta() else ""
+    seconds, micros = divmod(abs(value) // MICROSECOND, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    fraction = f".{micros:06d}".rstrip("0") if micros else ""
+    return f"INTERVAL '{sign}{days} {hour:02d}:{minute:02d}:{second:02d}{fraction}' DAY TO SECOND"
+
+
+def to_text(given: DataType) -> Cast:
+    """How values of a type are written."""
+    if given.element is not None:
+        element = to_text(given.element)
+        return lambda values: f"[{', '.join('null' if value is None else element(value) for value in values)}]"
+    return _TEXTS.get(given, str)
+
+
+_TEXTS: dict[DataType, Cast] = {
+    BOOLEAN: lambda value: "true" if value else "false",
+    DOUBLE: double_text,
+    FLOAT: float_text,
+    DATE: date_text,
+    TIMESTAMP: timestamp_text,
+    INTERVAL: interval_text,
+}
+
+# -- from text --------------------------------------------------------------------------------------------------------
+
+#: what Spark strips before it reads a value from text
+_BLANK = "".join(map(chr, range(33))) + "\x7f"
+_WHOLE = re.compile(r"([+-]?)(\d*)(?:\.\d*)?", re.ASCII)
+_FLOATING = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
+_SPECIAL = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_TRUE = frozenset({"t", "true", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "0"})
+_DATE = re.compile(r"(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
+_TIMESTAMP = re.compile(
+    r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
+    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(Z|UTC|GMT|UT|[A-Za-z+-][\w:/+-]*)?)?)?)?",
+    re.ASCII,
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?", re.ASCII)
+
+
+def text_to_whole(text: str, type_: DataType) -> int | None:
+    """Digits, with a fraction that is cut off; no exponent."""
+    found = _WHOLE.fullmatch(text.strip(_BLANK))
+    if found is None or found[0] in ("", "+", "-"):
+        return None
+    value = int(found[1] + (found[2] or "0"))
+    return value if value == wrapped(value, type_) else None
+
+
+def text_to_double(text: str) -> float | None:
+    stripped = text.strip(_BLANK)
+    unsigned = stripped[1:] if stripped[:1] in ("+", "-") else stripped
+    special = _SPECIAL.get(unsigned.lower())
+    if special is not None:
+        if math.isnan(special) and unsigned != stripped:
+            return None
+        return -special if stripped.startswith("-") else special
+    if _HEXADECIMAL.fullmatch(stripped):
+        return float.fromhex(stripped.rstrip("dDfF"))
+    return float(stripped.rstrip("dDfF")) if _FLOATING.fullmatch(stripped) else None
+
+
+def text_to_decimal(text: str, type_: DataType) -> Decimal | None:
+    stripped = text.strip(_BLANK)
+    if not _DECIMAL.fullmatch(stripped):
+        return None
+    try:
+        return fitted(Decimal(stripped), type_)
+    except InvalidOperation:
+        return None
+
+
+def text_to_boolean(text: str) -> bool | None:
+    word = text.strip(_BLANK).lower()
+    if word in _TRUE:
+        return True
+    return False if word in _FALSE else None
+
+
+def text_to_date(text: str) -> date | None:
+    """`2020`, `2020-1`, `2020-1-31`, and anything behind a T or a blank."""
+    found = _DATE.fullmatch(text.strip(_BLANK))
+    if found is None:
+        return None
+    try:
+        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+    except ValueError:
+        return None
+
+
+def text_to_timestamp(text: str) -> datetime | None:
+    """As for dates, then hours, minutes, seconds and a fraction, then a time zone."""
+    found = _TIMESTAMP.fullmatch(text.strip(_BLANK))
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (
+        int(found[i] or default) for i, default in enumerate((0, 1, 1, 0, 0, 0), 1)
+    )
+    micros = int((found[7] or "")[:6].ljust(6, "0"))
+    try:
+        local = datetime(year, month, day, hour, minute, second, micros)
+        return local if not found[8] else _to_utc(local, found[8])
+    except (ValueError, OverflowError):
+        return None
+
+
+def _to_utc(local: datetime, zone: str) -> datetime | None:
+    offset = _OFFSET.fullmatch(zone)
+    if offset:
+        hours, minutes, seconds = (int(offset[i] or 0) for i in (2, 3, 4))
+        if hours > 18 or minutes > 59 or seconds > 59:
+            return None
+        shift = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return local - shift if offset[1] == "+" else local + shift
+    if zone in ("Z", "UTC", "GMT", "UT"):
+        return local
+    try:
+        return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).replace(tzinfo=None)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+def _from_text(to: DataType) -> Cast:
+    if is_integer(to):
+        return lambda text: text_to_whole(text, to)
+    if to.name == "DECIMAL":
+        return lambda text: text_to_decimal(text, to)
+    if to == FLOAT:
+        return lambda text: None if (value := text_to_double(text)) is None else float32(value)
+    return {DOUBLE: text_to_double, BOOLEAN: text_to_boolean, DATE: text_to_date, TIMESTAMP: text_to_timestamp}[to]
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _clamped(value: float, bits: int) -> int:
+    """A floating-point number as an integer: NaN is 0, what is too large is the largest."""
+    if math.isnan(value):
+        return 0
+    half = 1 << (bits - 1)
+    return int(max(-half, min(half - 1, value))) if math.isinf(value) or abs(value) >= half else int(value)
+
+
+def floating_to_whole(value: float, type_: DataType) -> int:
+    """TINYINT and SMALLINT are cut out of the INTEGER, as Java does."""
+    return wrapped(_clamped(value, max(32, INTEGER_BITS[type_])), type_)
+
+
+def _to_whole(given: DataType, to: DataType) -> Cast:
+    if given in (FLOAT, DOUBLE):
+        return lambda value: floating_to_whole(value, to)
+    if given == TIMESTAMP:
+
+        def seconds(value: datetime) -> int | None:
+            whole = micros_of(value) // 1_000_000
+            return whole if whole == wrapped(whole, to) else None
+
+        return seconds
+    if given.name == "DECIMAL":
+        return lambda value: wrapped(wrapped(int(value), BIGINT), to)
+    return lambda value: wrapped(int(value), to)
+
+
+def _to_floating(given: DataType, to: DataType) -> Cast:
+    fit: Cast = float32 if to == FLOAT else float
+    if given == TIMESTAMP:
+        return lambda value: fit(micros_of(value) / 1_000_000)
+    return lambda value: fit(float(value))
+
+
+def _to_decimal(given: DataType, to: DataType) -> Cast:
+    if given in (FLOAT, DOUBLE):
+        return lambda value: fitted(Decimal(repr(value)), to) if math.isfinite(value) else None
+    if given == TIMESTAMP:
+        return lambda value: fitted(Decimal(micros_of(value)).scaleb(-6), to)
+    return lambda value: fitted(Decimal(value), to)
+
+
+def _to_boolean(given: DataType) -> Cast:
+    if given == TIMESTAMP:
+        return lambda value: micros_of(value) != 0
+    return lambda value: bool(value != 0)
+
+
+# -- times ------------------------------------------------------------------------------------------------------------
+
+
+def micros_of(value: datetime) -> int:
+    """Microseconds since 1970."""
+    return (value - EPOCH) // MICROSECOND
+
+
+def timestamp_of(micros: int) -> datetime | None:
+    """The point in time; NULL outside the years 1 to 9999."""
+    try:
+        return EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+
+
+def _to_timestamp(given: DataType) -> Cast:
+    if given == DATE:
+        return lambda value: datetime(value.year, value.month, value.day)
+    if given == BOOLEAN:
+        return lambda value: timestamp_of(int(value))
+    if given in (FLOAT, DOUBLE):
+        return lambda value: timestamp_of(_clamped(value * 1_000_000, 64)) if math.isfinite(value) else None
+    return lambda value: timestamp_of(int(value * 1_000_000))
+
+
+def caster(given: DataType, to: DataType) -> Cast:
+    """The function that casts values of one type, not NULL, to the other."""
+    if given in (to, NULL):
+        return lambda value: value
+    if to == STRING:
+        return to_text(given)
+    if given == STRING:
+        return _from_text(to)
+    if given.element is not None and to.element is not None:
+        element = caster(given.element, to.element)
+        return lambda values: tuple(None if value is None else element(value) for value in values)
+    if given == DATE and to != TIMESTAMP:
+        return lambda value: None
+    if is_integer(to):
+        return _to_whole(given, to)
+    if is_numeric(to):
+        return _to_decimal(given, to) if to.name == "DECIMAL" else _to_floating(given, to)
+    if to == BOOLEAN:
+        return _to_boolean(given)
+    if to == DATE:
+        return lambda value: value.date()
+    return _to_timestamp(given)
+
+
+def _cast(call: Call) -> Evaluator:
+    return caster(given_types(call)[0], call.type)
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {"cast": typed(_cast)}

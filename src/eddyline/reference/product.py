@@ -1,0 +1,165 @@
+"""The cross product of windows, and joins: the rule of SNEEql's Figure 7."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from eddyline.algebra.node import WindowOp
+from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.window import LoopWindow
+from eddyline.reference.bag import same_rows
+from eddyline.reference.element import Row, Window, WindowChange, WindowElement, batches
+from eddyline.reference.expression import compile_predicate
+from eddyline.reference.marks import join_marks
+from eddyline.reference.relational import within
+
+Key = Any
+Combine = Callable[[Window, Window, int], tuple[Row, ...]]
+
+
+class _Side:
+    """The windows of one input, by tick."""
+
+    def __init__(self) -> None:
+        self.ticks: list[int] = []
+        self._at: dict[int, dict[Key, Window]] = {}
+
+    def apply(self, change: WindowChange) -> list[int]:
+        """Take a change in; returns the ticks at which something is different now."""
+        touched = []
+        if change.old is not None:
+            touched.append(change.old.tick)
+            windows = self._at[change.old.tick]
+            del windows[change.key]
+            if not windows:
+                del self._at[change.old.tick]
+                del self.ticks[bisect_left(self.ticks, change.old.tick)]
+        if change.new is not None:
+            touched.append(change.new.tick)
+            if change.new.tick not in self._at:
+                insort(self.ticks, change.new.tick)
+                self._at[change.new.tick] = {}
+            self._at[change.new.tick][change.key] = change.new
+        return touched
+
+    def latest(self, tick: int) -> list[tuple[Key, Window]]:
+        """All windows of the latest tick at or before `tick`, in their order."""
+        place = bisect_right(self.ticks, tick)
+        if not place:
+            return []
+        return sorted(self._at[self.ticks[place - 1]].items(), key=lambda item: item[1].order)
+
+    def after(self, tick: int) -> int | None:
+        place = bisect_right(self.ticks, tick)
+        return self.ticks[place] if place < len(self.ticks) else None
+
+    def stands_at(self, tick: int) -> bool:
+        return tick in self._at
+
+
+def pairs(
+    left: Iterator[WindowElement], right: Iterator[WindowElement], combine: Combine, descending: bool
+) -> Iterator[WindowElement]:
+    """At every closed tick at which either side has a window, each latest left with each latest right one.
+
+    A pair stands at exactly one tick, the later of its two windows', so the two keys name it. A change of a window at
+    tick x can matter from x up to that side's next window.
+    """
+    sides = (_Side(), _Side())
+    made: dict[int, dict[Key, Window]] = {}  # tick → pair → window
+    closed: int | None = None
+    for (left_changes, clock), (right_changes, _) in zip(batches(left), batches(right), strict=True):
+        ticks: set[int] = set()
+        for side, changes in zip(sides, (left_changes, right_changes), strict=True):
+            touched = {tick for change in changes for tick in side.apply(change)}
+            for tick in touched:
+                ticks.update(_stretch(sides, tick, side.after(tick)))
+        if clock.closed is not None:
+            for side in sides:
+                first = 0 if closed is None else bisect_right(side.ticks, closed)
+                ticks.update(side.ticks[first : bisect_right(side.ticks, clock.closed)])
+        closed = clock.closed
+        due = (tick for tick in ticks if closed is not None and tick <= closed)
+        for tick in sorted(due, reverse=descending):
+            yield from _pairs_at(sides, tick, made, combine)
+        yield clock
+
+
+def _stretch(sides: tuple[_Side, _Side], first: int, end: int | None) -> Iterator[int]:
+    yield first
+    for side in sides:
+        start = bisect_left(side.ticks, first)
+        stop = len(side.ticks) if end is None else bisect_left(side.ticks, end)
+        yield from side.ticks[start:stop]
+
+
+def _pairs_at(
+    sides: tuple[_Side, _Side], tick: int, made: dict[int, dict[Key, Window]], combine: Combine
+) -> Iterator[WindowChange]:
+    before = made.pop(tick, {})
+    now: dict[Key, Window] = {}
+    if any(side.stands_at(tick) for side in sides):
+        for left_key, left in sides[0].latest(tick):
+            for right_key, right in sides[1].latest(tick):
+                order = (tick, left.order, right.order)
+                now[left_key, right_key] = Window(tick, order, combine(left, right, tick))
+    if now:
+        made[tick] = now
+    for key, old in before.items():
+        if key not in now:
+            yield WindowChange(key, old, None)
+    for key, new in now.items():
+        earlier = before.get(key)
+        if earlier is None or not same_rows(earlier.rows, new.rows):
+            yield WindowChange(key, earlier, new)
+
+
+def _joined(left: Row, right: Row, widths: tuple[int, int]) -> Row:
+    marks = join_marks(left.marks, widths[0], right.marks, widths[1]) if left.marks or right.marks else ()
+    return Row(left.values + right.values, marks)
+
+
+def cross_product(
+    node: WindowCrossProduct, left: Iterator[WindowElement], right: Iterator[WindowElement]
+) -> Iterator[WindowElement]:
+    widths = (len(node.left.schema), len(node.right.schema))
+
+    def combine(a: Window, b: Window, _: int) -> tuple[Row, ...]:
+        return tuple(_joined(x, y, widths) for x in a.rows for y in b.rows)
+
+    return pairs(left, right, combine, _goes_backward(node.left, node.right))
+
+
+def join(node: WindowJoin, left: Iterator[WindowElement], right: Iterator[WindowElement]) -> Iterator[WindowElement]:
+    """A cross product with a predicate; outer joins pad the tuples of a window that found no partner in the other."""
+    widths = (len(node.left.schema), len(node.right.schema))
+    satisfies = compile_predicate(node.predicate, within(node.schema))
+    nothing = (Row((None,) * widths[0]), Row((None,) * widths[1]))
+
+    def combine(a: Window, b: Window, tick: int) -> tuple[Row, ...]:
+        rows = []
+        matched: set[int] = set()
+        for x in a.rows:
+            found = False
+            for i, y in enumerate(b.rows):
+                if satisfies((*x.values, *y.values, tick)):
+                    found = True
+                    matched.add(i)
+                    rows.append(_joined(x, y, widths))
+            if not found and node.kind in ("LEFT", "FULL"):
+                rows.append(_joined(x, nothing[1], widths))
+        if node.kind in ("RIGHT", "FULL"):
+            rows += [_joined(nothing[0], y, widths) for i, y in enumerate(b.rows) if i not in matched]
+        return tuple(rows)
+
+    return pairs(left, right, combine, _goes_backward(node.left, node.right))
+
+
+def _goes_backward(left: WindowOp, right: WindowOp) -> bool:
+    """Whether both sides move backward in time: then the pairs that become due together do so too."""
+    loops = [op.loop for side in (left, right) for op in side.walk() if isinstance(op, LoopWindow)]
+    return bool(loops) and all(loop.backward for loop in loops)
+
+

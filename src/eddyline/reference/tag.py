@@ -1,0 +1,149 @@
+"""Attaching tags and selecting by tags (Stream Tag Framework sections 4.1, 4.2 and Figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.stream import StreamAcquire, StreamReceive
+from eddyline.algebra.tag import TAG_SCHEMA, TaggedObjectSelection, Tagger, TagPredicate, TagSelection, TickTag
+from eddyline.errors import InvalidAlgebra
+from eddyline.reference.coverage import Attach, Coverage, with_marks
+from eddyline.reference.element import Change, Clock, Mark, Stamped, StreamElement, TagElement
+from eddyline.reference.expression import compile_predicate
+
+
+def tagger(node: Tagger, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    """The stream with a new tag in front of the tuples that satisfy the condition (Figure 7).
+
+    A continuous tagger makes one tag for each such tuple. The paper's optimisation sends a tag only if the last one
+    does not cover the tuple too; the tuples would be tagged alike, with fewer tags in between, so an engine may do it
+    wherever nobody looks at the tags themselves.
+
+    A continuous tag is the answer of a query about the tuple, so it is revised with the tuple: a replacement that
+    satisfies the condition for the first time gets a tag, one that no longer does loses it.
+    """
+    condition = None if node.condition is None else compile_predicate(node.condition, node.input.schema)
+    coverage = Coverage(node.input.schema, stream_below(node))
+    if not node.continuous:
+        coverage.attach(Attach(node.tag, node.tagger, condition))
+    satisfies = condition or (lambda values: True)
+    for_each = Attach(node.tag, node.tagger, satisfies)
+    given: dict[int, tuple[Mark, ...]] = {}  # the marks of this tagger, by index
+    for element in elements:
+        if not isinstance(element, Change):
+            yield element
+            continue
+        index, old, new = element.index, element.old, element.new
+        before = after = given.pop(index, ())
+        if new is not None and node.continuous:
+            if not satisfies(new.row.values):
+                after = ()
+            elif not before:
+                yield coverage.make(for_each, index, new.tick)
+                after = coverage.marks_on(index, new)
+        elif new is not None and old is None:
+            yield from coverage.due(index, new)
+            after = coverage.marks_on(index, new)
+        if new is not None and after:
+            given[index] = after
+        yield Change(index, _also_marked(old, before), _also_marked(new, after))
+
+
+def tag_selection(node: TagSelection, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    """The tags that satisfy the predicate, without their tuples, each when it passes."""
+    found = _tag_search(node.predicate)
+    for element in elements:
+        if isinstance(element, Clock) or (isinstance(element, TagElement) and found(element.tag)):
+            yield element
+
+
+def tagged_object_selection(node: TaggedObjectSelection, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    """The tuples that hold an object with a tag that satisfies the predicate, with all their tags or with none."""
+    selected = _with_found_tag(node, elements)
+    return delayed_tags(selected) if node.with_tags else _without_tags(selected)
+
+
+def delayed_tags(elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    """Each tag right in front of the first tuple that carries it, and not at all if none does (section 4.2).
+
+    It comes after an operator that drops tuples. A tag waits for as long as the query runs, because a revision may
+    let one of its tuples pass at any time.
+    """
+    waiting: dict[TickTag, TagElement] = {}
+    for element in elements:
+        if isinstance(element, TagElement):
+            waiting[element.tag] = element
+            continue
+        if isinstance(element, Change) and element.new is not None:
+            for mark in element.new.row.marks:
+                if mark.tag in waiting:
+                    yield waiting.pop(mark.tag)
+        yield element
+
+
+def stream_below(node: Operator) -> str:
+    """The name of the stream that an operator reads."""
+    for operator in node.walk():
+        if isinstance(operator, StreamReceive | StreamAcquire):
+            return operator.name
+    raise InvalidAlgebra(f"{type(node).__name__} reads no stream that could be tagged")
+
+
+def tag_values(tag: TickTag) -> tuple[str | int | None, ...]:
+    """A tag as a tuple of TAG_SCHEMA."""
+    return (tag.content, tag.sign, tag.type, tag.lifespan, tag.mode, tag.tagger, tag.timestamp)
+
+
+def _tag_search(predicate: TagPredicate) -> Callable[[TickTag], bool]:
+    where = None if predicate.where is None else compile_predicate(predicate.where, TAG_SCHEMA)
+
+    def found(tag: TickTag) -> bool:
+        on_objects = all(tag.applies_to.describes(attribute) for attribute in predicate.attributes)
+        return on_objects and (where is None or where(tag_values(tag)))
+
+    return found
+
+
+def _mark_search(predicate: TagPredicate, schema: Schema) -> Callable[[Mark], bool]:
+    """As `_tag_search`, but a mark knows what the tag still is on after others have overwritten it."""
+    found = _tag_search(TagPredicate(predicate.where))
+    names = [name.lower() for name in schema.names]
+    wanted = [name.lower() for name in predicate.attributes]
+
+    def found_on(mark: Mark) -> bool:
+        on = {names[field] for field in mark.fields or ()}
+        return on.issuperset(wanted) and found(mark.tag)
+
+    return found_on
+
+
+def _with_found_tag(node: TaggedObjectSelection, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    found = _mark_search(node.predicate, node.input.schema)
+
+    def kept(stamped: Stamped | None) -> Stamped | None:
+        return stamped if stamped is not None and any(map(found, stamped.row.marks)) else None
+
+    for element in elements:
+        if not isinstance(element, Change):
+            yield element
+            continue
+        old, new = kept(element.old), kept(element.new)
+        if old is not None or new is not None:
+            yield Change(element.index, old, new)
+
+
+def _without_tags(elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
+    for element in elements:
+        if isinstance(element, Change):
+            old, new = with_marks(element.old, ()), with_marks(element.new, ())
+            if old != new:
+                yield Change(element.index, old, new)
+        elif isinstance(element, Clock):
+            yield element
+
+
+def _also_marked(stamped: Stamped | None, own: tuple[Mark, ...]) -> Stamped | None:
+    """With the tagger's marks after those that the tuple has already."""
+    return None if stamped is None else with_marks(stamped, (*stamped.row.marks, *own))

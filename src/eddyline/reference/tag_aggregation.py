@@ -1,0 +1,110 @@
+"""Aggregates over the tuples of each tag group (Stream Tag Framework section 4.1, "Tag-Based Aggregation")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+from eddyline.algebra.dictionary import Dictionary, shipped
+from eddyline.algebra.expression import Aggregate
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.tag import Applicability, TagAggregation, TickTag, WindowTagAggregation
+from eddyline.reference.aggregate import compile_aggregate
+from eddyline.reference.element import Change, Row, Stamped, StreamElement, TagElement, Window, WindowElement
+from eddyline.reference.marks import group_marks
+from eddyline.reference.relational import each_window, reads, within
+from eddyline.reference.tag import stream_below
+from eddyline.reference.tag_group import TagGroup, TagGroups
+
+
+def tag_aggregation(
+    node: TagAggregation, elements: Iterable[StreamElement], dictionary: Dictionary | None = None
+) -> Iterator[StreamElement]:
+    """After every tuple the answer of its group, which replaces the group's last one.
+
+    The first answer of a group is an insertion, later ones are replacements under the same index; the tick is the
+    latest of the group's tuples. Each of the group's tags is sent once, in front of the first answer that it belongs
+    to. In front of an answer for tuples without tags stands a tag without content, so that no earlier tag seems to
+    apply to it. After a revision the groups are formed again from all tuples, since a tuple may have founded one.
+    """
+    answer = _answering(node, node.input.schema)
+    tuples: dict[int, Stamped] = {}  # by index, in order of arrival
+    groups = _groups_of(node, {}, dictionary)
+    given: dict[str | None, tuple[int, Stamped]] = {}  # by group: the index and the answer that stands
+    indexes = count(1)
+    sent: set[TickTag] = set()
+
+    def tags_before(group: TagGroup, tick: int) -> Iterator[TagElement]:
+        if group.founder is None:
+            yield TagElement(tick, _no_tag(stream_below(node), tick))
+        for tag in group.tags:
+            if tag not in sent:
+                sent.add(tag)
+                yield TagElement(tick, tag)
+
+    def update(group: TagGroup) -> Iterator[StreamElement]:
+        new = Stamped(max(tuples[index].tick for index in group.members), answer(group))
+        index, old = given.get(group.key) or (next(indexes), None)
+        if new != old:
+            given[group.key] = (index, new)
+            yield from tags_before(group, new.tick)
+            yield Change(index, old, new)
+
+    for element in elements:
+        if isinstance(element, TagElement):
+            continue  # sent when an answer carries it
+        if not isinstance(element, Change):
+            yield element
+        elif element.old is None and element.new is not None:
+            tuples[element.index] = element.new
+            if (group := groups.add(element.index, element.new.row)) is not None:
+                yield from update(group)
+        else:
+            if element.new is None:
+                tuples.pop(element.index, None)
+            else:
+                tuples[element.index] = element.new
+            groups = _groups_of(node, {index: stamped.row for index, stamped in tuples.items()}, dictionary)
+            for gone in given.keys() - {group.key for group in groups.groups}:
+                index, old = given.pop(gone)
+                yield Change(index, old, None)
+            for group in groups.groups:
+                yield from update(group)
+
+
+def window_tag_aggregation(
+    node: WindowTagAggregation, elements: Iterator[WindowElement], dictionary: Dictionary | None = None
+) -> Iterator[WindowElement]:
+    """For each window one tuple per tag group."""
+    answer = _answering(node, within(node.input.schema))
+
+    def aggregated(window: Window) -> tuple[Row, ...]:
+        rows = {i: Row((*row.values, window.tick), row.marks) for i, row in enumerate(window.rows)}
+        return tuple(answer(group) for group in _groups_of(node, rows, dictionary).groups)
+
+    return each_window(elements, aggregated)
+
+
+def _groups_of(
+    node: TagAggregation | WindowTagAggregation, rows: dict[int, Row], dictionary: Dictionary | None
+) -> TagGroups:
+    groups = TagGroups(node.function, dictionary or shipped(), node.untagged)
+    for member, row in rows.items():
+        groups.add(member, row)
+    return groups
+
+
+def _answering(node: TagAggregation | WindowTagAggregation, schema: Schema) -> Callable[[TagGroup], Row]:
+    compute = [compile_aggregate(c.expr, schema) for c in node.aggregates if isinstance(c.expr, Aggregate)]
+    used = [frozenset[int](), *(reads(column.expr, node.input.schema) for column in node.aggregates)]
+
+    def answer(group: TagGroup) -> Row:
+        values = [row.values for row in group.members.values()]
+        marks = group_marks([row.marks for row in group.members.values()], used)
+        return Row((group.label, *(function(values) for function in compute)), marks)
+
+    return answer
+
+
+def _no_tag(stream: str, tick: int) -> TickTag:
+    return TickTag("", Applicability(stream), stream, tick, shipped().classify(""))

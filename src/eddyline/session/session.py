@@ -1,0 +1,206 @@
+"""One script over its finite inputs, on the reference engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddyline.algebra.answer import Answer, TextAnswer
+from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.binder.statement import (
+    AttachOnce,
+    Define,
+    Insert,
+    Register,
+    Revise,
+    Show,
+    StatementBinder,
+    Step,
+    Withdraw,
+)
+from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.errors import EddylineError, Position
+from eddyline.language import parse_script
+from eddyline.reference.answers import Reporter
+from eddyline.reference.engine import Context, StandingQuery
+from eddyline.rules import optimize
+from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
+from eddyline.session.inflow import Inflow, constants
+from eddyline.session.starts import Starts
+
+#: how many arrivals pass between two reports of progress
+_PROGRESS_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    rows: int
+    bytes_read: int
+    total_bytes: int | None
+    clock: int | None
+    answers: int
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+@contextmanager
+def _placed(position: Position) -> Iterator[None]:
+    """An error that does not say where it is, is at this statement."""
+    try:
+        yield
+    except EddylineError as error:
+        error.position = error.position or position
+        raise
+
+
+class Session:
+    """One script over finite inputs. Building it parses and binds everything; `answers` runs it to its end."""
+
+    def __init__(
+        self,
+        text: str,
+        base: Path,
+        batch_rows: int = 1,
+        on_reject: Callable[[Reject], None] = _ignore,
+        on_warning: Callable[[str], None] = _ignore,
+        on_progress: Callable[[Progress], None] | None = None,
+        without_rules: frozenset[str] = frozenset(),
+    ) -> None:
+        self._batch_rows = batch_rows
+        self._base = base
+        self._on_reject, self._on_warning, self._on_progress = on_reject, on_warning, on_progress
+        self._without_rules = without_rules
+        binder = StatementBinder(without_rules=without_rules)
+        self._places: dict[str, Position] = {}  # where each extent is declared
+        self._steps: list[Step] = []
+        for statement in parse_script(text):
+            with _placed(statement.position):
+                steps = binder.bind(statement.tree)
+            self._steps += steps
+            self._places.update({s.extent.name: statement.position for s in steps if isinstance(s, Define)})
+        self._catalog = binder.catalog
+        self.queries: Mapping[str, tuple[str, ...]] = {
+            step.name: step.query.columns for step in self._steps if isinstance(step, Register)
+        }
+        self._sources: dict[str, Source] = {}
+        self._inflow = Inflow(self._catalog.tick_micros, self._set_aside)
+        self._starts = Starts(self._steps, self._sources, self._catalog.tick_micros)
+        self._standing: dict[str, tuple[StandingQuery, Reporter]] = {}
+        self._tables: dict[str, list[tuple[object, ...]]] = {}
+        self._flowed = False
+        self._rows = self._answers = 0
+
+    def _set_aside(self, arrival: Arrival, reason: str) -> None:
+        fields = {"_op": arrival.op, "_ref": arrival.ref, "_tag": arrival.tag, "values": arrival.values}
+        said = json.dumps({k: v for k, v in fields.items() if v is not None}, default=str, ensure_ascii=False)
+        self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, said, reason))
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def answers(self) -> Iterator[Answer]:
+        for step in self._steps:
+            if isinstance(step, Define):
+                with _placed(self._places[step.extent.name]):
+                    self._open(step)
+        for step in self._steps:
+            yield from self._counted(self._run(step))
+        yield from self._counted(self._flow())
+        yield from self._counted(self._end())
+        self._report_progress()
+
+    def _counted(self, answers: Iterator[Answer]) -> Iterator[Answer]:
+        for answer in answers:
+            self._answers += 1
+            yield answer
+
+    def _open(self, step: Define) -> None:
+        extent = step.extent
+        if extent.is_stream:
+            self._inflow.add_stream(extent)
+            source = open_source(extent, self._base, self._catalog.tick_micros)
+            if source is not None:
+                self._sources[extent.name] = source
+        else:
+            rows, rejects = read_table(extent, self._base) if extent.format else ([], [])
+            self._tables[extent.name] = list(rows)
+            for reject in rejects:
+                self._on_reject(reject)
+
+    def _run(self, step: Step) -> Iterator[Answer]:
+        if isinstance(step, Register):
+            yield from self._register(step.name, step.query)
+        elif isinstance(step, Withdraw):
+            del self._standing[step.name]
+        elif isinstance(step, Show):
+            yield TextAnswer(step.name, step.text)
+        elif isinstance(step, AttachOnce):
+            self._inflow.attach(step.extent, step.tagger)
+        elif isinstance(step, Insert) and not step.extent.is_stream:
+            self._tables[step.extent.name] += constants(step.rows)
+        elif isinstance(step, Insert):
+            yield from self._flow()
+            for row in constants(step.rows):
+                self._inflow.insert(step.extent, row)
+                yield from self._batch_if_full()
+            yield from self._batch()
+        elif isinstance(step, Revise):
+            yield from self._flow()
+            self._inflow.revise(step.extent, step.schema, step.where, step.values)
+            yield from self._batch()
+
+    def _register(self, name: str, query: BoundQuery) -> Iterator[Answer]:
+        plan = optimize(query.plan, self._without_rules).plan
+        joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
+        context = Context(self._inflow.feed, self._starts.of(query.streams), lambda table: self._tables[table])
+        standing = StandingQuery(plan, context)
+        reporter = Reporter(name, query.columns, query.with_tags, joins, query.kind == TAGS)
+        self._standing[name] = (standing, reporter)
+        for _ in self._inflow.feed.batches:
+            yield from reporter.report(standing.step())
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def _flow(self) -> Iterator[Answer]:
+        """Let the files flow, all of them, merged; once."""
+        if self._flowed:
+            return
+        self._flowed = True
+        for row in merged(list(self._sources.values())):
+            if isinstance(row, Reject):
+                self._on_reject(row)
+                continue
+            self._inflow.take(row)
+            yield from self._batch_if_full()
+            self._rows += 1
+            if self._rows % _PROGRESS_ROWS == 0:
+                self._report_progress()
+        for source in self._sources.values():
+            for warning in source.warnings:
+                self._on_warning(warning)
+        yield from self._batch(ended=bool(self._sources))
+
+    def _batch_if_full(self) -> Iterator[Answer]:
+        if self._inflow.pending >= self._batch_rows:
+            yield from self._batch()
+
+    def _batch(self, ended: bool = False) -> Iterator[Answer]:
+        if self._inflow.end_batch(ended):
+            for standing, reporter in list(self._standing.values()):
+                yield from reporter.report(standing.step())
+
+    def _end(self) -> Iterator[Answer]:
+        yield from self._batch(ended=True)
+
+    def _report_progress(self) -> None:
+        if self._on_progress is not None:
+            sizes = [source.total_bytes() for source in self._sources.values()]
+            total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
+            read = sum(source.bytes_read for source in self._sources.values())
+            self._on_progress(Progress(self._rows, read, total, self._inflow.reached, self._answers))

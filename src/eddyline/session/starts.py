@@ -1,0 +1,45 @@
+"""When a script's queries start: at the smallest tick of their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eddyline.binder.statement import Insert, Step
+from eddyline.session.inflow import constants, tick_of
+from eddyline.sources import Source, first_tick
+
+
+class Starts:
+    """Finds the smallest tick of a stream by reading its input once; each stream is read at most once."""
+
+    def __init__(self, steps: Iterable[Step], sources: Mapping[str, Source], tick_micros: int) -> None:
+        self._inserts = [step for step in steps if isinstance(step, Insert) and step.extent.is_stream]
+        self._sources = sources
+        self._tick_micros = tick_micros
+        self._known: dict[str, int | None] = {}
+
+    def of(self, streams: Iterable[str]) -> int | None:
+        """The start of a query over these streams; None if they have no tuples, 0 for a query over tables alone."""
+        names = list(streams)
+        if not names:
+            return 0
+        ticks = [tick for name in names if (tick := self._smallest(name)) is not None]
+        return min(ticks, default=None)
+
+    def _smallest(self, name: str) -> int | None:
+        if name not in self._known:
+            ticks = [tick for step in self._inserts if step.extent.name == name for tick in self._inserted(step)]
+            source = self._sources.get(name)
+            if source is not None:
+                # without a time of its own a row gets the clock's tick on arrival, which is 0 at first
+                untimed = source.extent.timestamp is None and not source.extent.sites
+                from_file = 0 if untimed else first_tick(source)
+                if from_file is not None:
+                    ticks.append(from_file)
+            self._known[name] = min(ticks, default=None)
+        return self._known[name]
+
+    def _inserted(self, step: Insert) -> Iterable[int]:
+        for row in constants(step.rows):
+            tick = tick_of(step.extent, row, self._tick_micros)
+            yield 0 if tick is None else tick
