@@ -28,7 +28,9 @@ from eddyline.algebra.types import (
     decimal,
 )
 from eddyline.errors import NotSupported
-from eddyline.sources.conversion import BadValue, native_converter, text_converter
+from eddyline.sources.native_value import native_converter
+from eddyline.sources.reasons import BadValue
+from eddyline.sources.text_value import text_converter
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_untagged_tuples_are_ignored_or_a_group_behind_an_empty_tag() -> None:
     elements = [measured(1, 10), measured(2, 20, "Running")]
     assert answers(by_tag(*elements)) == [(1, "+", ("Running", 1, 20))]
     result = by_tag(*elements, untagged=True)
-    assert answers(result) == [(1, "+", (None, 1, 10)), (2, "+", ("Running", 1, 20))]
+    assert answers(result) == [(1, "+", ("", 1, 10)), (2, "+", ("Running", 1, 20))]
     assert isinstance(result[0], TagElement)
     assert result[0].tag.content == ""
     assert changes(result)[0].new.row.marks == ()
@@ -119,7 +119,7 @@ def test_each_window_has_its_own_groups() -> None:
     old = Window(5, (5,), (row(1, running), row(2, running), row(3)))
     new = Window(5, (5,), (row(1, running), row(2, running)))
     first, second = window_tag_aggregation(node, iter([WindowChange(5, None, old), WindowChange(5, old, new)]))
-    assert [each.values for each in first.new.rows] == [("Running", 2, 3), (None, 1, 3)]
+    assert [each.values for each in first.new.rows] == [("Running", 2, 3), ("", 1, 3)]
     assert (second.old, [each.values for each in second.new.rows]) == (first.new, [("Running", 2, 3)])
     assert first.new.rows[0].marks[0].tag == running
     assert MEASURE == 1

@@ -74,6 +74,10 @@ class TickTag:
     mode: str = OVERWRITE
     number: int = 0  # tells tags apart that are alike in everything else
 
+    def __hash__(self) -> int:
+        # tags are looked up all the time, and these fields nearly always tell them apart
+        return hash((self.content, self.tagger, self.timestamp, self.number))
+
     @property
     def end(self) -> int | None:
         """The first tick after its life; None if it is instant."""

@@ -174,6 +174,10 @@ class Binder:
             return call.apply("date_add" if sign == "+" else "date_sub", (left, right), position)
         if sign == "+" and right.type == DATE and is_integer(left.type) and left.type != BIGINT:
             return call.apply("date_add", (right, left), position)
+        if left.type == DATE and _is_days(right):
+            assert isinstance(right, Call)
+            days = Call("datediff", right.arguments, INTEGER)
+            return call.apply("date_add" if sign == "+" else "date_sub", (left, days), position)
         return call.apply(sign, (left, right), position)
 
     def moved(self, node: exp.Expr, moment: TypedExpr, by: Span, written: Span, sign: str) -> TypedExpr:
@@ -181,15 +185,13 @@ class Binder:
         position = position_of(node)
         if moment.type == DATE and by.days_only:
             if by.months:
-                months = Literal(by.months, INTEGER)
-                moment = call.apply("add_months", (moment, months), position)
+                moment = _spelt(call.apply("add_months", (moment, Literal(by.months, INTEGER)), position))
             if by.length or not by.months:
-                days = Literal(by.length.days, INTEGER)
-                moment = call.apply("date_add", (moment, days), position)
+                moment = _spelt(call.apply("date_add", (moment, Literal(by.length.days, INTEGER)), position))
             return moment
         if by.months:
-            amount = Literal(by.months, INTEGER)
-            moment = call.apply("timestampadd", (Literal("MONTH", STRING), amount, moment), position)
+            arguments = (Literal("MONTH", STRING), Literal(by.months, INTEGER), moment)
+            moment = _spelt(call.apply("timestampadd", arguments, position))
             if not by.length:
                 return moment
         return call.apply(sign, (moment, Literal(written.length, INTERVAL)), position)
@@ -265,12 +267,15 @@ class Binder:
         assert isinstance(node, exp.Cast)
         to = data_type(node.to)
         constant = literal.constant_cast(node.this, to)
-        return constant if constant is not None else self.cast_to(self.bind(node.this), to, node)
+        if constant is not None:
+            return constant
+        value = self.bind(node.this)
+        self.check_cast(value, to, node)
+        return Call("cast", (value,), to)
 
-    def cast_to(self, value: TypedExpr, to: DataType, node: exp.Expr) -> TypedExpr:
+    def check_cast(self, value: TypedExpr, to: DataType, node: exp.Expr) -> None:
         if not can_cast(value.type, to):
             raise TypeMismatch(f"a value of type {value.type} cannot be cast to {to}", position_of(node))
-        return Call("cast", (value,), to)
 
     def extract(self, node: exp.Expr) -> TypedExpr:
         return rewrite.extract(node.this.name, self.bind(node.expression), position_of(node))
@@ -354,6 +359,17 @@ class Binder:
         if not isinstance(inner, exp.Anonymous) or len(inner.expressions) != 1:
             raise NotSupported("IGNORE NULLS follows first, last or any_value", position_of(node))
         return self.call(inner.name, [*inner.expressions, exp.true()], inner)
+
+
+def _spelt(moved: TypedExpr) -> TypedExpr:
+    """A time that was moved by an INTERVAL is shown that way."""
+    assert isinstance(moved, Call)
+    return SpeltCall(moved.function, moved.arguments, moved.type, "interval")
+
+
+def _is_days(expr: TypedExpr) -> bool:
+    """The difference of two dates is a whole number of days."""
+    return isinstance(expr, Call) and expr.function == "-" and {a.type for a in expr.arguments} == {DATE}  # type: ignore[attr-defined]
 
 
 Handler = Callable[[Binder, exp.Expr], TypedExpr]

@@ -92,7 +92,7 @@ def text_of(node: exp.Expr) -> str | None:
         return str(node.this)
     if isinstance(node, exp.Concat):
         pieces = [text_of(piece) for piece in node.expressions]
-        return None if None in pieces else "".join(piece for piece in pieces if piece is not None)
+        return None if None in pieces else "".join(piece or "" for piece in pieces)
     return None
 
 

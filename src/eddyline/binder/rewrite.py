@@ -14,6 +14,7 @@ from eddyline.algebra.types import STRING
 from eddyline.binder import call
 from eddyline.binder.datatype import data_type
 from eddyline.binder.position import position_of
+from eddyline.binder.special import tag_count, wtime
 from eddyline.errors import NotSupported, Position, TypeMismatch, nearest
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ def nullif(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedEx
     value, other = binder.bind_all(arguments)
     same = call.apply("=", (value, other), position)
     return SpeltCall("if", (same, Literal(None, value.type), value), value.type, "nullif")
+
+
+def isnull(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
+    return call.apply("is null", binder.bind_all(arguments), position_of(node))
 
 
 def isnotnull(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
@@ -79,7 +84,9 @@ def cast_function(type_name: str) -> Rewrite:
         if len(arguments) != 1:
             raise TypeMismatch(f"{type_name} takes one value, not {len(arguments)}", position_of(node))
         to = data_type(exp.DataType.build(type_name, dialect="spark"))
-        return binder.cast_to(binder.bind(arguments[0]), to, node)
+        value = binder.bind(arguments[0])
+        binder.check_cast(value, to, node)
+        return SpeltCall("cast", (value,), to, type_name)
 
     return rewrite
 
@@ -118,6 +125,7 @@ _CASTS = ["bigint", "boolean", "date", "double", "float", "int", "smallint", "st
 
 REWRITES: dict[str, Rewrite] = {
     "nullif": nullif,
+    "isnull": isnull,
     "isnotnull": isnotnull,
     "date_part": date_part,
     "datepart": date_part,
@@ -130,5 +138,7 @@ REWRITES: dict[str, Rewrite] = {
     "date_diff": with_unit("timestampdiff"),
     "position": position_in,
     "unix_timestamp": unix_timestamp,
+    "wtime": wtime,
+    "tag_count": tag_count,
     **{name: cast_function(name) for name in _CASTS},
 }

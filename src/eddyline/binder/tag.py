@@ -192,7 +192,7 @@ def retarget(tagger: Tagger, stream: StreamOp, alias: str) -> Tagger:
 def bind_continuous(node: syntax.AttachTag, env: Environment, name: str) -> tuple[Extent, Tagger, BoundQuery]:
     """A continuous tagging query: its answer is the stream with its tags."""
     extent, tagger = bind_attach(node, env, name)
-    return extent, tagger, BoundQuery(tagger, TAGS, extent.schema.names, True, (extent.name,))
+    return extent, tagger, BoundQuery(tagger, TAGS, extent.schema.names, False, (extent.name,))
 
 
 # -- querying ---------------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def _tag_join(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -
     plan = TagJoin(function, ranges[0], ranges[1], left, right)
     items = [Item(Column(f.name, f.type, f.relation), None, node) for f in plan.schema.fields]
     streams = tuple(dict.fromkeys(name for source in inputs for name in source.streams))
-    return BoundQuery(plan, TAGS, tuple(output_names(items)), True, streams)
+    return BoundQuery(plan, TAGS, tuple(output_names(items)), False, streams)
 
 
 # -- GROUP BY TAG -----------------------------------------------------------------------------------------------------

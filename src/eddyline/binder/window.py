@@ -48,8 +48,11 @@ def window_on_stream(clause: syntax.WindowClause, stream: StreamOp, tick_micros:
     if isinstance(clause, syntax.HopWindow):
         return _hop_window(clause, stream, tick_micros, position)
     if isinstance(clause, syntax.ScanWindow):
+        alias = stream.schema.fields[0].relation
         raise InvalidWindow(
-            "SCAN is for tables; a stream cannot be scanned", position, "write e.g. [FROM NOW-10 TO NOW SLIDE 1 MIN]"
+            f"SCAN is for tables, and {alias} is a stream",
+            position,
+            f"write e.g. {alias} [FROM NOW-10 TO NOW SLIDE 1 MIN]",
         )
     raise NotSupported(f"{type(clause).__name__} is not a window", position)
 

@@ -76,6 +76,8 @@ def _float(number: float) -> str:
 
 
 def _decimal(number: Decimal) -> str:
+    if number.is_nan():
+        return '"NaN"'
     return format(number, "f") if number.is_finite() else _float(float(number))
 
 

@@ -50,8 +50,10 @@ class _Sequence:
     def apply(self, changes: list[WindowChange]) -> list[Key]:
         """Take changes in; returns the keys whose window or whose predecessor is different now, in order."""
         affected: set[Key] = set()
+        orders: dict[Key, Any] = {}  # of windows that are gone
         for change in changes:
             if change.old is not None:
+                orders[change.key] = change.old.order
                 place = bisect_left(self._order, (change.old.order, change.key))
                 del self._order[place]
                 del self.windows[change.key]
@@ -65,9 +67,8 @@ class _Sequence:
                 place = bisect_left(self._order, (change.new.order, change.key))
                 if place + 1 < len(self._order):
                     affected.add(self._order[place + 1][1])
-        gone = sorted((key for key in affected if key not in self.windows), key=repr)
-        standing = [key for key in affected if key in self.windows]
-        return gone + sorted(standing, key=lambda key: self.windows[key].order)
+        orders.update({key: self.windows[key].order for key in affected if key in self.windows})
+        return sorted(affected, key=lambda key: orders[key])
 
     def previous(self, key: Key) -> tuple[Row, ...]:
         place = bisect_left(self._order, (self.windows[key].order, key))

@@ -28,7 +28,7 @@ def join_marks(left: Sequence[Mark], left_width: int, right: Sequence[Mark], rig
     """The marks of two tuples that became one: a tag on a whole tuple is on all that came from it (Figure 6)."""
     from_left = (Mark(mark.tag, _spread(mark, left_width, 0)) for mark in left)
     from_right = (Mark(mark.tag, _spread(mark, right_width, left_width)) for mark in right)
-    return _one_for_each_tag((*from_left, *from_right))
+    return merge_marks((*from_left, *from_right))
 
 
 def group_marks(rows_marks: Iterable[Sequence[Mark]], reads: Sequence[frozenset[int]]) -> Marks:
@@ -38,7 +38,16 @@ def group_marks(rows_marks: Iterable[Sequence[Mark]], reads: Sequence[frozenset[
     have decided which tuples there are), so it stays, on the answer as a whole.
     """
     moved = (Mark(mark.tag, _moved(mark.fields, reads) or None) for marks in rows_marks for mark in marks)
-    return _one_for_each_tag(moved)
+    return merge_marks(moved)
+
+
+def merge_marks(marks: Iterable[Mark]) -> Marks:
+    """One mark for each tag, in the order in which they appear first; the whole tuple wins over its parts."""
+    merged: dict[TickTag, frozenset[int] | None] = {}
+    for tag, fields in marks:
+        known = merged.get(tag, frozenset())
+        merged[tag] = None if fields is None or known is None else known | fields
+    return tuple(Mark(tag, fields) for tag, fields in merged.items())
 
 
 def stix_of(marks: Sequence[Mark], width: int) -> str | None:
@@ -84,12 +93,3 @@ def _moved(fields: frozenset[int] | None, reads: Sequence[frozenset[int]]) -> fr
 
 def _spread(mark: Mark, width: int, offset: int) -> frozenset[int]:
     return frozenset(offset + field for field in (range(width) if mark.fields is None else mark.fields))
-
-
-def _one_for_each_tag(marks: Iterable[Mark]) -> Marks:
-    """In the order in which the tags appear first; a mark on the whole tuple wins over its parts."""
-    merged: dict[TickTag, frozenset[int] | None] = {}
-    for tag, fields in marks:
-        known = merged.get(tag, frozenset())
-        merged[tag] = None if fields is None or known is None else known | fields
-    return tuple(Mark(tag, fields) for tag, fields in merged.items())

@@ -19,7 +19,8 @@ def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamE
     """What arrives on an extent, with its tags if the query wants them, with tick and index if it names them."""
     elements: Iterator[StreamElement]
     if node.tick_tags:
-        elements = covered(feed.of(node.name), node.declared, node.name)
+        # nothing is forgotten here: however late a tuple, the tags of its time are still known
+        elements = covered(feed.of(node.name), node.declared, node.name, lateness=None)
     else:
         elements = (element for element in feed.of(node.name) if isinstance(element, Change | Clock))
     return _with_implicit(elements) if node.implicit else elements

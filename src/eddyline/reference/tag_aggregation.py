@@ -30,17 +30,17 @@ def tag_aggregation(
     answer = _answering(node, node.input.schema)
     tuples: dict[int, Stamped] = {}  # by index, in order of arrival
     groups = _groups_of(node, {}, dictionary)
-    given: dict[str | None, tuple[int, Stamped]] = {}  # by group: the index and the answer that stands
+    given: dict[str, tuple[int, Stamped]] = {}  # by group: the index and the answer that stands
     indexes = count(1)
     sent: set[TickTag] = set()
 
     def tags_before(group: TagGroup, tick: int) -> Iterator[TagElement]:
         if group.founder is None:
             yield TagElement(tick, _no_tag(stream_below(node), tick))
-        for tag in group.tags:
-            if tag not in sent:
-                sent.add(tag)
-                yield TagElement(tick, tag)
+        for mark in group.marks:
+            if mark.tag not in sent:
+                sent.add(mark.tag)
+                yield TagElement(tick, mark.tag)
 
     def update(group: TagGroup) -> Iterator[StreamElement]:
         new = Stamped(max(tuples[index].tick for index in group.members), answer(group))
@@ -99,9 +99,8 @@ def _answering(node: TagAggregation | WindowTagAggregation, schema: Schema) -> C
     used = [frozenset[int](), *(reads(column.expr, node.input.schema) for column in node.aggregates)]
 
     def answer(group: TagGroup) -> Row:
-        values = [row.values for row in group.members.values()]
-        marks = group_marks([row.marks for row in group.members.values()], used)
-        return Row((group.label, *(function(values) for function in compute)), marks)
+        values = list(group.members.values())
+        return Row((group.label, *(function(values) for function in compute)), group_marks([group.marks], used))
 
     return answer
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from eddyline.algebra.dictionary import Dictionary, word_of
-from eddyline.algebra.tag import TagFunction, TickTag
-from eddyline.reference.element import Row
+from eddyline.algebra.tag import TagFunction
+from eddyline.reference.element import Mark, Row, Values
+from eddyline.reference.marks import merge_marks
 from eddyline.reference.tag_function import Occurrences, closeness
 
 
@@ -14,22 +15,19 @@ from eddyline.reference.tag_function import Occurrences, closeness
 class TagGroup:
     """The tuples whose tags match the content that founded the group, or the tuples without tags (no founder).
 
-    `label` is how the answer names the group: as the dictionary does, or else by its founder.
+    `label` is how the answer names the group: as the dictionary does, or else by its founder; empty without one, as
+    the content of the tag that stands for "no tag" is.
     """
 
     founder: str | None
-    label: str | None
-    members: dict[int, Row] = field(default_factory=dict)  # with only those of their tags that match
+    label: str
+    members: dict[int, Values] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()  # those of the members' tags that match, in the order in which they joined
 
     @property
-    def key(self) -> str | None:
+    def key(self) -> str:
         """The same for the same group, whoever has founded it."""
-        return None if self.label is None else word_of(self.label)
-
-    @property
-    def tags(self) -> tuple[TickTag, ...]:
-        """In the order in which they joined."""
-        return tuple(dict.fromkeys(mark.tag for row in self.members.values() for mark in row.marks))
+        return word_of(self.label)
 
 
 class TagGroups:
@@ -54,8 +52,9 @@ class TagGroups:
             self._occurrences.add(member, mark)
         group = self._closest(row) if row.marks else self._of_untagged()
         if group is not None:
-            matching = tuple(mark for mark in row.marks if self._close(mark.tag.content, group) > 0)
-            group.members[member] = Row(row.values, matching)
+            matching = [mark for mark in row.marks if self._close(mark.tag.content, group) > 0]
+            group.members[member] = row.values
+            group.marks = merge_marks((*group.marks, *matching))
         return group
 
     def _closest(self, row: Row) -> TagGroup:
@@ -70,9 +69,9 @@ class TagGroups:
     def _of_untagged(self) -> TagGroup | None:
         if not self._untagged:
             return None
-        return next((group for group in self.groups if group.founder is None), None) or self._found(None, None)
+        return next((group for group in self.groups if group.founder is None), None) or self._found(None, "")
 
-    def _found(self, founder: str | None, label: str | None) -> TagGroup:
+    def _found(self, founder: str | None, label: str) -> TagGroup:
         self.groups.append(TagGroup(founder, label))
         return self.groups[-1]
 

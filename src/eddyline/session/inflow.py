@@ -114,10 +114,18 @@ class Inflow:
             self._add(extent.name, log.replace(index, stamped.tick if tick is None else tick, new))
 
     def attach(self, extent: Extent, tagger: Tagger) -> None:
-        condition = None
+        """An ad hoc tag: it stands where the clock stands, or, under a condition, before the first tuple to satisfy it."""
+        spec = tagger.tag
         if tagger.condition is not None:
             condition = compile_predicate(tagger.condition, tagger.input.schema)
-        self._add(extent.name, Attach(tagger.tag, tagger.tagger, condition))
+            self._add(extent.name, Attach(spec, tagger.tagger, condition))
+        elif self.reached is None:  # time begins with the first tuple
+            self._add(extent.name, Attach(spec, tagger.tagger))
+        else:
+            self._tags += 1
+            type_ = shipped().classify(spec.content)
+            tag = spec.tag(extent.name, tagger.tagger, self.reached, type_, self._tags, None)
+            self._add(extent.name, TagElement(self.reached, tag))
 
     # -- batches ------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
 from eddyline.catalog.extent import SENSED, Extent
 from eddyline.errors import InvalidDefinition, nearest
 from eddyline.sources.arrival import DELETE, INSERT, REPLACE, TAG, Arrival
-from eddyline.sources.conversion import BadValue, RowConversion, shown, why_not_json
+from eddyline.sources.conversion import RowConversion
+from eddyline.sources.reasons import BadValue, shown, why_not_json
 
 _EPOCH = datetime(1970, 1, 1)
 _INDEX_DIGITS = 18  # no stream is longer
@@ -57,7 +58,9 @@ class Intake:
         if kind == INSERT:
             return self.insertion(line, raw)
         if kind == TAG:
-            return Arrival(self._extent, line, TAG, None, self._tick_if_given(raw), tag=_parsed_tag(tag), file=self.file)
+            return Arrival(
+                self._extent, line, TAG, None, self._tick_if_given(raw), tag=_parsed_tag(tag), file=self.file
+            )
         index = _reference(kind, ref)
         if kind == DELETE:
             return Arrival(self._extent, line, DELETE, None, self._tick_if_given(raw), index, file=self.file)

@@ -12,10 +12,12 @@ from eddyline.catalog.extent import Extent
 from eddyline.errors import SourceUnusable, nearest
 from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.columns import OP, REF, RESERVED, TAG
-from eddyline.sources.conversion import RowConversion, native_converter, shown, why_not_json
+from eddyline.sources.conversion import RowConversion
 from eddyline.sources.files import NOT_TEXT, ByteMeter, is_damaged, legible, open_text
 from eddyline.sources.intake import BadRow, Intake
+from eddyline.sources.native_value import native_converter
 from eddyline.sources.options import check_options, encoding, flag
+from eddyline.sources.reasons import shown, why_not_json
 
 OPTIONS = frozenset({"path", "multiline", "encoding", "charset"})
 

@@ -14,9 +14,10 @@ from eddyline.catalog.extent import Extent
 from eddyline.errors import SourceUnusable
 from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.columns import columns_by_name
-from eddyline.sources.conversion import RowConversion, native_converter
+from eddyline.sources.conversion import RowConversion
 from eddyline.sources.files import ByteMeter
 from eddyline.sources.intake import BadRow, Intake
+from eddyline.sources.native_value import native_converter
 from eddyline.sources.options import check_options
 
 OPTIONS = frozenset({"path"})

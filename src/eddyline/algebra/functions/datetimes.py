@@ -26,8 +26,10 @@ from eddyline.algebra.types import (
     INTERVAL,
     STRING,
     TIMESTAMP,
+    TINYINT,
     DataType,
     decimal,
+    is_numeric,
 )
 
 #: seconds with their fraction, 00.000000 to 59.999999
@@ -80,7 +82,7 @@ def _extract(arguments: Arguments) -> Resolution | None:
         return None
     given = arguments[1].type
     if given == INTERVAL and field in _INTERVAL_FIELDS:
-        return Resolution((STRING, INTERVAL), SECONDS if field == "SECOND" else INTEGER)
+        return Resolution((STRING, INTERVAL), {"SECOND": SECONDS, "DAY": INTEGER}.get(field, TINYINT))
     wanted, result = EXTRACT_FIELDS[field]
     if of_type(wanted).accept(given) is None:
         return None
@@ -112,6 +114,11 @@ def _of_date(*names: str, returns: DataType = INTEGER, aliases: tuple[str, ...] 
     return tuple(function(name, A_DATE, returns=returns, aliases=aliases) for name in names)
 
 
+def _moment_or_seconds(given: DataType) -> DataType | None:
+    return TIMESTAMP if is_numeric(given) else _moment(given)
+
+
+_MOMENT_OR_SECONDS = Parameter("STRING, DATE, TIMESTAMP or a number of seconds", _moment_or_seconds)
 _MOMENT = Parameter("STRING, DATE or TIMESTAMP", _moment)
 _SECOND_PART = of_type(decimal(16, 6))
 
@@ -137,7 +144,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("timestampadd", "a unit (DAY, HOUR, MONTH, …), a BIGINT and a TIMESTAMP", _timestampadd),
     Function("timestampdiff", "a unit (DAY, HOUR, MONTH, …) and two TIMESTAMPs", _timestampdiff),
     function("to_date", _MOMENT, A_STRING, optional=1, returns=DATE),
-    function("to_timestamp", _MOMENT, A_STRING, optional=1, returns=TIMESTAMP),
+    function("to_timestamp", _MOMENT_OR_SECONDS, A_STRING, optional=1, returns=TIMESTAMP),
     function("date_format", A_TIMESTAMP, A_STRING, returns=STRING),
     function("unix_timestamp", _MOMENT, A_STRING, optional=1, returns=BIGINT, aliases=("to_unix_timestamp",)),
     function("from_unixtime", A_BIGINT, A_STRING, optional=1, returns=STRING),

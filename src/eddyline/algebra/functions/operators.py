@@ -261,7 +261,7 @@ FUNCTIONS: tuple[Function, ...] = (
     function("and", A_BOOLEAN, A_BOOLEAN, returns=BOOLEAN),
     function("or", A_BOOLEAN, A_BOOLEAN, returns=BOOLEAN),
     function("not", A_BOOLEAN, returns=BOOLEAN),
-    function("is null", ANY, returns=BOOLEAN, aliases=("isnull",)),
+    function("is null", ANY, returns=BOOLEAN),
     Function("||", "(STRING, STRING, …) or arrays of one type", _concatenation, aliases=("concat",)),
     function("like", A_STRING, A_STRING, A_STRING, optional=1, returns=BOOLEAN),
     function("ilike", A_STRING, A_STRING, A_STRING, optional=1, returns=BOOLEAN),

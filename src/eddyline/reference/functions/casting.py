@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from eddyline.algebra.constant_text import date_text, double_text, float_text, interval_text, timestamp_text
 from eddyline.algebra.expression import Call
 from eddyline.algebra.types import (
     BIGINT,
@@ -34,54 +35,6 @@ EPOCH_DAY = EPOCH.date()
 Cast = Callable[[Any], Any]
 
 # -- to text ----------------------------------------------------------------------------------------------------------
-
-
-def double_text(value: float) -> str:
-    """A DOUBLE as Java writes it: plain from 0.001 to 10 million, otherwise 1.0E10."""
-    return _java_text(value, repr(value))
-
-
-def float_text(value: float) -> str:
-    """A FLOAT: the fewest digits that still mean this value."""
-    digits = next((text for p in range(1, 10) if float32(float(text := f"{value:.{p}g}")) == value), repr(value))
-    return _java_text(value, digits)
-
-
-def _java_text(value: float, shortest: str) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
-    text = "".join(map(str, digits))
-    point = len(text) + int(exponent)  # digits before the point
-    minus = "-" if sign else ""
-    if 1e-3 <= abs(value) < 1e7:
-        whole = text[:point].ljust(point, "0") if point > 0 else "0"
-        fraction = text[point:] if point > 0 else "0" * -point + text
-        return f"{minus}{whole}.{fraction or '0'}"
-    return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
-
-
-def timestamp_text(value: datetime) -> str:
-    text = f"{value.year:04d}-{value.month:02d}-{value.day:02d} {value:%H:%M:%S}"
-    return f"{text}.{value.microsecond:06d}".rstrip("0") if value.microsecond else text
-
-
-def date_text(value: date) -> str:
-    return f"{value.year:04d}-{value.month:02d}-{value.day:02d}"
-
-
-def interval_text(value: timedelta) -> str:
-    sign = "-" if value < timedelta() else ""
-    seconds, micros = divmod(abs(value) // MICROSECOND, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    fraction = f".{micros:06d}".rstrip("0") if micros else ""
-    return f"INTERVAL '{sign}{days} {hour:02d}:{minute:02d}:{second:02d}{fraction}' DAY TO SECOND"
 
 
 def to_text(given: DataType) -> Cast:

@@ -136,17 +136,18 @@ def _towards_zero(amount: int, divisor: int) -> int:
 
 
 def _whole_months(start: datetime, end: datetime) -> int:
-    """Months that have passed completely."""
-    if end < start:
-        return -_whole_months_forward(end, start, backward=True)
-    return _whole_months_forward(start, end, backward=False)
+    """Months that have passed completely, towards zero: a day that is not over does not count."""
+    first, last = start.date(), end.date()
+    if last > first and end.time() < start.time():
+        last -= _DAY
+    elif last < first and end.time() > start.time():
+        last += _DAY
+    # a month has 32 places, so that days of different months never carry over
+    return _towards_zero(_packed(last) - _packed(first), 32)
 
 
-def _whole_months_forward(start: datetime, end: datetime, backward: bool) -> int:
-    months = (end.year - start.year) * 12 + end.month - start.month
-    started = (start.day, start.time())
-    ended = (end.day, end.time())
-    return months - 1 if months > 0 and ended < started else months
+def _packed(day: date) -> int:
+    return (day.year * 12 + day.month) * 32 + day.day
 
 
 def _months_between(left: datetime, right: datetime, rounded: bool = True) -> float:

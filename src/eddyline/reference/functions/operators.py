@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any
 
+from eddyline.algebra.constant_text import timestamp_text
 from eddyline.algebra.expression import Call
 from eddyline.algebra.types import (
     BIGINT,
@@ -20,7 +21,6 @@ from eddyline.algebra.types import (
     DataType,
     is_integer,
 )
-from eddyline.reference.functions.casting import timestamp_text
 from eddyline.reference.functions.implementation import Evaluator, Implementation, null_aware, plain, typed
 from eddyline.reference.value import EXACT, MICROSECOND, equal, fitted, float32, less, wrap, wrapped
 

@@ -94,7 +94,9 @@ def _locate(part: str | None, text: str | None, start: int | None = 1) -> int | 
         return 0
     if part is None or text is None:
         return None
-    return text.find(part, start - 1) + 1 if start >= 1 else 0
+    if start < 1:
+        return 0
+    return text.find(part, start - 1) + 1 if part else 1
 
 
 def _find_in_set(word: str, words: str) -> int:
