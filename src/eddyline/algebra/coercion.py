@@ -66,11 +66,12 @@ def is_array(type_: DataType) -> bool:
 def decimal_of(expr: TypedExpr) -> DataType:
     """The DECIMAL type as which a DECIMAL or integer expression enters DECIMAL arithmetic.
 
-    A constant counts with its own digits, because `price + 1` should not become ten digits wider.
+    A constant counts with its own digits, because `price + 1` should not become ten digits wider; Spark forgot
+    TINYINT there.
     """
     if is_decimal(expr.type):
         return expr.type
-    if isinstance(expr, Literal) and isinstance(expr.value, int):
+    if isinstance(expr, Literal) and isinstance(expr.value, int) and expr.type != TINYINT:
         return decimal(len(str(abs(expr.value))))
     return _DECIMAL_OF[expr.type]
 

@@ -72,14 +72,21 @@ def interval_text(value: timedelta) -> str:
 
 
 def short_interval_text(value: timedelta) -> str:
-    """An INTERVAL in the largest unit that says it exactly."""
+    """An INTERVAL as a number of the largest unit that says it exactly.
+
+    >>> short_interval_text(timedelta(minutes=90))
+    "INTERVAL '90' MINUTE"
+    """
     sign = "-" if value < timedelta() else ""
-    micros = abs(value) // timedelta(microseconds=1)
-    for unit, length, most in (("DAY", 86_400_000_000, None), ("HOUR", 3_600_000_000, 24), ("MINUTE", 60_000_000, 60)):
-        amount, rest = divmod(micros, length)
-        if rest == 0 and (most is None or amount < most):
-            return f"INTERVAL '{sign}{amount:0{1 if most is None else 2}d}' {unit}"
-    if micros < 60_000_000:
-        fraction = f".{micros % 1_000_000:06d}".rstrip("0") if micros % 1_000_000 else ""
-        return f"INTERVAL '{sign}{micros // 1_000_000:02d}{fraction}' SECOND"
-    return interval_text(value)
+    days, rest = divmod(abs(value), timedelta(days=1))
+    if not rest:
+        return f"INTERVAL '{sign}{days}' DAY"
+    for unit, length in (("HOUR", timedelta(hours=1)), ("MINUTE", timedelta(minutes=1))):
+        amount, rest = divmod(abs(value), length)
+        if not rest:
+            return f"INTERVAL '{sign}{amount:02d}' {unit}"
+    if days:
+        return interval_text(value)
+    seconds, micros = divmod(abs(value) // timedelta(microseconds=1), 1_000_000)
+    fraction = f".{micros:06d}".rstrip("0") if micros else ""
+    return f"INTERVAL '{sign}{seconds:02d}{fraction}' SECOND"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from eddyline.algebra.coercion import ImplicitCast
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
@@ -18,7 +19,7 @@ from eddyline.algebra.spelling import (
     spelling_of,
     type_text,
 )
-from eddyline.algebra.types import STRING, TIMESTAMP
+from eddyline.algebra.types import INTEGER, STRING, TIMESTAMP
 
 __all__ = ["spark_name", "sql_text"]
 
@@ -84,11 +85,12 @@ _DEFAULTS = {
 
 
 def _aggregate_name(expr: Aggregate) -> str:
-    text = aggregate_text(expr, _name, count_all="1")
+    if expr.function == "percentile" and len(expr.arguments) == 2:
+        # Spark shows how often each value counts
+        expr = replace(expr, arguments=(*expr.arguments, Literal(1, INTEGER)))
     spelling = spelling_of(expr)
-    if expr.function == "percentile":  # Spark shows the frequency of each value, which is 1
-        text = text.replace(")", ", 1)", 1) if text.count(")") == 1 else f"{text[:-1]}, 1)"
-    return text.replace(spelling, _FORGOTTEN.get(spelling, spelling), 1)
+    text = aggregate_text(expr, _name, count_all="1")
+    return _FORGOTTEN.get(spelling, spelling) + text.removeprefix(spelling)
 
 
 def _argument(call: Call, position: int) -> str:

@@ -89,7 +89,7 @@ def case_text(call: Call, write: Write) -> str:
 
 def aggregate_text(expr: Aggregate, write: Write, count_all: str) -> str:
     """An aggregate with DISTINCT and FILTER; `count_all` stands in COUNT(*)."""
-    arguments = ", ".join(map(write, expr.arguments)) or count_all
+    arguments = ", ".join(map(write, expr.arguments)) if expr.arguments else count_all
     distinct = "DISTINCT " if expr.distinct else ""
     condition = "" if expr.condition is None else f" FILTER (WHERE {write(expr.condition)})"
     return f"{spelling_of(expr)}({distinct}{arguments}){condition}"

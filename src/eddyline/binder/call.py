@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eddyline.algebra.coercion import cast_implicitly
+from eddyline.algebra.coercion import can_cast, cast_implicitly
 from eddyline.algebra.expression import Aggregate, Call, TypedExpr
 from eddyline.algebra.functions import Function, lookup, names
 from eddyline.algebra.spelling import SpeltAggregate, SpeltCall
@@ -11,6 +11,10 @@ from eddyline.errors import NotSupported, Position, TypeMismatch, UnknownFunctio
 
 #: functions of Spark that give another answer each time, beside those in the catalogue
 _RANDOM = frozenset({"rand", "random", "randn", "uuid", "shuffle", "monotonically_increasing_id", "input_file_name"})
+
+
+#: in the catalogue, but nobody calls them by name
+_NO_FUNCTIONS = frozenset({"case", "and", "or", "not", "in", "neg", "div", "extract", "tick_to_timestamp"})
 
 
 def find(name: str, position: Position | None, macros: frozenset[str] = frozenset()) -> Function:
@@ -22,15 +26,10 @@ def find(name: str, position: Position | None, macros: frozenset[str] = frozense
             position,
             "use the stream's own time: its tick or its timestamp column",
         )
-    if found is not None and _is_word(found, name):
+    if found is not None and name.lower() not in _NO_FUNCTIONS:
         return found
-    close = nearest(name, {*names(), *macros})
+    close = nearest(name, {*names(), *macros} - _NO_FUNCTIONS)
     raise UnknownFunction(f"there is no function {name}", position, f"did you mean {close}?" if close else None)
-
-
-def _is_word(found: Function, name: str) -> bool:
-    """`case` and `and` are in the catalogue, but nobody calls them as functions."""
-    return name.lower() not in ("case", "and", "or", "not", "in", "neg", "div", "extract")
 
 
 def apply(name: str, arguments: tuple[TypedExpr, ...], position: Position | None) -> TypedExpr:
@@ -79,3 +78,9 @@ def checked(
         raise TypeMismatch(f"{written.lower()} takes {function.takes}, not ({given})", position)
     cast = tuple(cast_implicitly(a, to) for a, to in zip(arguments, resolution.arguments, strict=True))
     return cast, resolution.result
+
+
+def check_cast(value: TypedExpr, to: DataType, position: Position | None) -> None:
+    """CAST is not defined between all types."""
+    if not can_cast(value.type, to):
+        raise TypeMismatch(f"a value of type {value.type} cannot be cast to {to}", position)

@@ -13,24 +13,20 @@ from typing import Protocol
 from sqlglot import exp
 
 from eddyline.algebra.coercion import can_cast, cast_implicitly
-from eddyline.algebra.expression import Call, Literal, TypedExpr
-from eddyline.algebra.spelling import SpeltCall
+from eddyline.algebra.expression import Literal, TypedExpr
 from eddyline.algebra.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
-    INTEGER,
     INTERVAL,
     NULL,
     STRING,
     TIMESTAMP,
     DataType,
-    is_integer,
     is_numeric,
 )
-from eddyline.binder import call, literal, rewrite
+from eddyline.binder import call, literal, operation, rewrite
 from eddyline.binder.datatype import data_type
-from eddyline.binder.interval import Span, span_of
+from eddyline.binder.interval import span_of
 from eddyline.binder.position import position_of
 from eddyline.errors import InvalidGrouping, NotSupported, Position, TypeMismatch
 
@@ -141,150 +137,6 @@ class Binder:
             raise NotSupported("months have no fixed length; they can only be added to a time", position_of(node), hint)
         return Literal(span.length, INTERVAL)
 
-    # -- operators ----------------------------------------------------------------------------------------------------
-
-    def paren(self, node: exp.Expr) -> TypedExpr:
-        return self.bind(node.this)
-
-    def operator(self, name: str, node: exp.Expr) -> TypedExpr:
-        return call.apply(name, (self.bind(node.this), self.bind(node.expression)), position_of(node))
-
-    def negation(self, node: exp.Expr) -> TypedExpr:
-        """A minus sign before a number belongs to the number: -2147483648 is an INTEGER."""
-        inner = node.this
-        if isinstance(inner, exp.Literal) and not inner.is_string:
-            return literal.number(inner, negative=True)
-        if isinstance(inner, exp.Cast) and literal.has_suffix(inner.this):
-            return literal.with_suffix(inner.this, data_type(inner.to), negative=True)
-        return call.apply("neg", (self.bind(inner),), position_of(node))
-
-    def sum(self, node: exp.Expr) -> TypedExpr:
-        """+ and -, also with intervals and dates."""
-        sign = "+" if isinstance(node, exp.Add) else "-"
-        if span_of(node) is not None:
-            return self.interval(node)
-        spans = span_of(node.this), span_of(node.expression)
-        if spans[1] is not None:
-            return self.moved(node, self.bind(node.this), spans[1] if sign == "+" else -spans[1], spans[1], sign)
-        if spans[0] is not None and sign == "+":
-            return self.moved(node, self.bind(node.expression), spans[0], spans[0], sign)
-        left, right = self.bind(node.this), self.bind(node.expression)
-        position = position_of(node)
-        if left.type == DATE and is_integer(right.type) and right.type != BIGINT:
-            return call.apply("date_add" if sign == "+" else "date_sub", (left, right), position)
-        if sign == "+" and right.type == DATE and is_integer(left.type) and left.type != BIGINT:
-            return call.apply("date_add", (right, left), position)
-        if left.type == DATE and _is_days(right):
-            assert isinstance(right, Call)
-            days = Call("datediff", right.arguments, INTEGER)
-            return call.apply("date_add" if sign == "+" else "date_sub", (left, days), position)
-        return call.apply(sign, (left, right), position)
-
-    def moved(self, node: exp.Expr, moment: TypedExpr, by: Span, written: Span, sign: str) -> TypedExpr:
-        """A point in time plus or minus a constant interval: a DATE stays one as long as whole days are added."""
-        position = position_of(node)
-        if moment.type == DATE and by.days_only:
-            if by.months:
-                moment = _spelt(call.apply("add_months", (moment, Literal(by.months, INTEGER)), position))
-            if by.length or not by.months:
-                moment = _spelt(call.apply("date_add", (moment, Literal(by.length.days, INTEGER)), position))
-            return moment
-        if by.months:
-            arguments = (Literal("MONTH", STRING), Literal(by.months, INTEGER), moment)
-            moment = _spelt(call.apply("timestampadd", arguments, position))
-            if not by.length:
-                return moment
-        return call.apply(sign, (moment, Literal(written.length, INTERVAL)), position)
-
-    def not_(self, node: exp.Expr) -> TypedExpr:
-        return call.apply("not", (self.bind(node.this),), position_of(node))
-
-    def is_(self, node: exp.Expr) -> TypedExpr:
-        if isinstance(node.expression, exp.Null):
-            return call.apply("is null", (self.bind(node.this),), position_of(node))
-        if isinstance(node.expression, exp.Boolean):
-            return self.operator("<=>", node)
-        raise NotSupported("after IS come NULL, TRUE, FALSE or DISTINCT FROM", position_of(node))
-
-    def distinct_from(self, node: exp.Expr) -> TypedExpr:
-        return call.apply("not", (self.operator("<=>", node),), position_of(node))
-
-    def between(self, node: exp.Expr) -> TypedExpr:
-        position = position_of(node)
-        value, low, high = (self.bind(node.args[part]) for part in ("this", "low", "high"))
-        bounds = call.apply(">=", (value, low), position), call.apply("<=", (value, high), position)
-        return SpeltCall("and", bounds, BOOLEAN, "between")
-
-    def in_(self, node: exp.Expr) -> TypedExpr:
-        choices = node.expressions
-        if not choices and isinstance(field := node.args.get("field"), exp.Expr):
-            choices = [field]
-        if not choices:
-            raise NotSupported("IN takes a list of values here, not a query", position_of(node))
-        return call.apply("in", (self.bind(node.this), *self.bind_all(choices)), position_of(node))
-
-    def pattern(self, name: str, node: exp.Expr, escape: tuple[TypedExpr, ...] = ()) -> TypedExpr:
-        """LIKE, ILIKE and RLIKE, with NOT, ESCAPE, ANY and ALL."""
-        position = position_of(node)
-        value, wanted = self.bind(node.this), node.expression
-        if isinstance(wanted, exp.Any | exp.All):
-            patterns = wanted.this.expressions if isinstance(wanted.this, exp.Tuple) else [wanted.this.unnest()]
-            tests = [call.apply(name, (value, self.bind(pattern), *escape), position) for pattern in patterns]
-            joined = tests[0]
-            for test in tests[1:]:
-                joined = call.apply("or" if isinstance(wanted, exp.Any) else "and", (joined, test), position)
-        else:
-            joined = call.apply(name, (value, self.bind(wanted), *escape), position)
-        return call.apply("not", (joined,), position) if node.args.get("negate") else joined
-
-    def escape(self, node: exp.Expr) -> TypedExpr:
-        name = "ilike" if isinstance(node.this, exp.ILike) else "like"
-        character = literal.text_of(node.expression)
-        if character is None or len(character) != 1:
-            raise TypeMismatch("ESCAPE takes one character", position_of(node.expression))
-        return self.pattern(name, node.this, (Literal(character, STRING),))
-
-    def case(self, node: exp.Expr) -> TypedExpr:
-        """Both forms; `CASE x WHEN 1 …` compares x anew in every branch."""
-        position = position_of(node)
-        subject = self.bind(node.this) if node.this is not None else None
-        arguments: list[TypedExpr] = []
-        for branch in node.args["ifs"]:
-            condition = self.bind(branch.this)
-            if subject is not None:
-                condition = call.apply("=", (subject, condition), position_of(branch))
-            arguments += [condition, self.bind(branch.args["true"])]
-        default = node.args.get("default")
-        if default is not None:
-            arguments.append(self.bind(default))
-        return call.apply("case", tuple(arguments), position)
-
-    def if_(self, node: exp.Expr) -> TypedExpr:
-        parts = [node.this, node.args["true"], node.args.get("false") or exp.Null()]
-        return call.apply("if", self.bind_all(parts), position_of(node))
-
-    def cast(self, node: exp.Expr) -> TypedExpr:
-        assert isinstance(node, exp.Cast)
-        to = data_type(node.to)
-        constant = literal.constant_cast(node.this, to)
-        if constant is not None:
-            return constant
-        value = self.bind(node.this)
-        self.check_cast(value, to, node)
-        return Call("cast", (value,), to)
-
-    def check_cast(self, value: TypedExpr, to: DataType, node: exp.Expr) -> None:
-        if not can_cast(value.type, to):
-            raise TypeMismatch(f"a value of type {value.type} cannot be cast to {to}", position_of(node))
-
-    def extract(self, node: exp.Expr) -> TypedExpr:
-        return rewrite.extract(node.this.name, self.bind(node.expression), position_of(node))
-
-    def subscript(self, node: exp.Expr) -> TypedExpr:
-        if len(node.expressions) != 1:
-            raise NotSupported("an array takes one position", position_of(node))
-        return call.apply("[]", (self.bind(node.this), self.bind(node.expressions[0])), position_of(node))
-
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def anonymous(self, node: exp.Expr) -> TypedExpr:
@@ -361,26 +213,15 @@ class Binder:
         return self.call(inner.name, [*inner.expressions, exp.true()], inner)
 
 
-def _spelt(moved: TypedExpr) -> TypedExpr:
-    """A time that was moved by an INTERVAL is shown that way."""
-    assert isinstance(moved, Call)
-    return SpeltCall(moved.function, moved.arguments, moved.type, "interval")
-
-
-def _is_days(expr: TypedExpr) -> bool:
-    """The difference of two dates is a whole number of days."""
-    return isinstance(expr, Call) and expr.function == "-" and {a.type for a in expr.arguments} == {DATE}  # type: ignore[attr-defined]
-
-
 Handler = Callable[[Binder, exp.Expr], TypedExpr]
 
 
 def _operator(name: str) -> Handler:
-    return lambda binder, node: binder.operator(name, node)
+    return lambda binder, node: operation.operator(binder, name, node)
 
 
 def _pattern(name: str) -> Handler:
-    return lambda binder, node: binder.pattern(name, node)
+    return lambda binder, node: operation.pattern(binder, name, node)
 
 
 def _called(name: str, *parts: str) -> Handler:
@@ -403,10 +244,10 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Null: Binder.null,
     exp.Boolean: Binder.boolean,
     exp.Interval: Binder.interval,
-    exp.Paren: Binder.paren,
-    exp.Neg: Binder.negation,
-    exp.Add: Binder.sum,
-    exp.Sub: Binder.sum,
+    exp.Paren: operation.paren,
+    exp.Neg: operation.negation,
+    exp.Add: operation.sum,
+    exp.Sub: operation.sum,
     exp.Mul: _operator("*"),
     exp.Div: _operator("/"),
     exp.Mod: _operator("%"),
@@ -418,17 +259,17 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.GT: _operator(">"),
     exp.GTE: _operator(">="),
     exp.NullSafeEQ: _operator("<=>"),
-    exp.NullSafeNEQ: Binder.distinct_from,
+    exp.NullSafeNEQ: operation.distinct_from,
     exp.And: _operator("and"),
     exp.Or: _operator("or"),
-    exp.Not: Binder.not_,
-    exp.Is: Binder.is_,
-    exp.Between: Binder.between,
-    exp.In: Binder.in_,
+    exp.Not: operation.not_,
+    exp.Is: operation.is_,
+    exp.Between: operation.between,
+    exp.In: operation.in_,
     exp.Like: _pattern("like"),
     exp.ILike: _pattern("ilike"),
     exp.RegexpLike: _pattern("rlike"),
-    exp.Escape: Binder.escape,
+    exp.Escape: operation.escape,
     exp.DPipe: _operator("||"),
     exp.BitwiseAnd: _operator("&"),
     exp.BitwiseOr: _operator("|"),
@@ -436,12 +277,12 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.BitwiseNot: lambda binder, node: call.apply("~", (binder.bind(node.this),), position_of(node)),
     exp.BitwiseLeftShift: _operator("<<"),
     exp.BitwiseRightShift: _operator(">>"),
-    exp.Case: Binder.case,
-    exp.If: Binder.if_,
-    exp.Cast: Binder.cast,
-    exp.TryCast: Binder.cast,
-    exp.Extract: Binder.extract,
-    exp.Bracket: Binder.subscript,
+    exp.Case: operation.case,
+    exp.If: operation.if_,
+    exp.Cast: operation.cast,
+    exp.TryCast: operation.cast,
+    exp.Extract: operation.extract,
+    exp.Bracket: operation.subscript,
     exp.Anonymous: Binder.anonymous,
     exp.Filter: Binder.filter,
     exp.IgnoreNulls: Binder.ignore_nulls,

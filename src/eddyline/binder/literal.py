@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from eddyline.algebra.types import (
     is_integer,
 )
 from eddyline.binder.position import position_of
-from eddyline.errors import SyntaxProblem, TypeMismatch
+from eddyline.errors import Position, SyntaxProblem
 
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d?-\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?")
@@ -37,6 +38,8 @@ def number(node: exp.Literal, negative: bool = False) -> Literal:
     """A number as written: INTEGER, else BIGINT, else DECIMAL; with an exponent DOUBLE."""
     text = f"-{node.name}" if negative else node.name
     if "e" in text.lower():
+        if math.isinf(float(text)):
+            raise SyntaxProblem(f"{text} is too large for a DOUBLE", position_of(node))
         return Literal(float(text), DOUBLE)
     if "." in text:
         return exact(text, node)
@@ -142,8 +145,10 @@ def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
     return None if value is None else Literal(value, to)
 
 
-def negated(literal: Literal, node: exp.Expr) -> Literal:
-    """The constant with its sign turned; a number that only fits with the sign has its own way through `number`."""
-    if literal.value is None or isinstance(literal.value, str | bool):
-        raise TypeMismatch(f"- takes a number, not {literal.type}", position_of(node))
-    return Literal(-literal.value, literal.type)
+def check_like(pattern: str, escape: str, position: Position | None) -> None:
+    """The escape character of a LIKE pattern may only stand before %, _ and itself."""
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape and next(characters, "") not in ("%", "_", escape):
+            message = f"in the pattern {pattern!r} the escape character {escape} must stand before %, _ or itself"
+            raise SyntaxProblem(message, position)

@@ -85,7 +85,7 @@ def cast_function(type_name: str) -> Rewrite:
             raise TypeMismatch(f"{type_name} takes one value, not {len(arguments)}", position_of(node))
         to = data_type(exp.DataType.build(type_name, dialect="spark"))
         value = binder.bind(arguments[0])
-        binder.check_cast(value, to, node)
+        call.check_cast(value, to, position_of(node))
         return SpeltCall("cast", (value,), to, type_name)
 
     return rewrite

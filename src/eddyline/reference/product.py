@@ -82,8 +82,7 @@ def pairs(
                 ticks.update(side.ticks[first : bisect_right(side.ticks, clock.closed)])
         closed = clock.closed
         due = (tick for tick in ticks if closed is not None and tick <= closed)
-        for tick in sorted(due, reverse=descending):
-            yield from _pairs_at(sides, tick, made, combine)
+        yield from _changes_at(sides, sorted(due, reverse=descending), made, combine)
         yield clock
 
 
@@ -95,25 +94,35 @@ def _stretch(sides: tuple[_Side, _Side], first: int, end: int | None) -> Iterato
         yield from side.ticks[start:stop]
 
 
-def _pairs_at(
-    sides: tuple[_Side, _Side], tick: int, made: dict[int, dict[Key, Window]], combine: Combine
+def _changes_at(
+    sides: tuple[_Side, _Side], ticks: list[int], made: dict[int, dict[Key, Window]], combine: Combine
 ) -> Iterator[WindowChange]:
-    before = made.pop(tick, {})
+    """Make the pairs at these ticks anew and tell what is different. A pair may have moved from one tick to another."""
+    before: dict[Key, Window] = {}
     now: dict[Key, Window] = {}
-    if any(side.stands_at(tick) for side in sides):
-        for left_key, left in sides[0].latest(tick):
-            for right_key, right in sides[1].latest(tick):
-                order = (tick, left.order, right.order)
-                now[left_key, right_key] = Window(tick, order, combine(left, right, tick))
-    if now:
-        made[tick] = now
+    for tick in ticks:
+        before.update(made.pop(tick, {}))
+        pairs_now = _pairs_at(sides, tick, combine)
+        if pairs_now:
+            made[tick] = pairs_now
+            now.update(pairs_now)
     for key, old in before.items():
         if key not in now:
             yield WindowChange(key, old, None)
     for key, new in now.items():
         earlier = before.get(key)
-        if earlier is None or not same_rows(earlier.rows, new.rows):
+        if earlier is None or earlier.tick != new.tick or not same_rows(earlier.rows, new.rows):
             yield WindowChange(key, earlier, new)
+
+
+def _pairs_at(sides: tuple[_Side, _Side], tick: int, combine: Combine) -> dict[Key, Window]:
+    if not any(side.stands_at(tick) for side in sides):
+        return {}
+    return {
+        (left_key, right_key): Window(tick, (tick, left.order, right.order), combine(left, right, tick))
+        for left_key, left in sides[0].latest(tick)
+        for right_key, right in sides[1].latest(tick)
+    }
 
 
 def _joined(left: Row, right: Row, widths: tuple[int, int]) -> Row:

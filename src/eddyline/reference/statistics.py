@@ -26,10 +26,9 @@ def moments(values: Sequence[float]) -> Moments:
         delta = value - mean
         part = delta / count
         mean += part
-        old_m2, old_m3 = m2, m3
         m2 += delta * (delta - part)
-        m3 += -3.0 * part * old_m2 + delta * (delta * delta - part * part)
-        m4 += -4.0 * part * old_m3 + 6.0 * part * part * old_m2 + delta * (delta**3 - part**3)
+        m3 += -3.0 * part * m2 + delta * (delta * delta - part * part)
+        m4 += -4.0 * part * m3 - 6.0 * part * part * m2 + delta * (delta**3 - part**3)
     return Moments(count, mean, m2, m3, m4)
 
 

@@ -1,0 +1,263 @@
+"""Random streams with late, withdrawn and corrected tuples, random queries over them, and what a run folds to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from eddyline.algebra.answer import RelationAnswer, TupleAnswer, WindowAnswer
+from eddyline.session import Session
+from laws.oracle import TaggedTuple
+
+#: `make test-long` asks for more
+EXAMPLES = int(os.environ.get("EDDYLINE_TEST_EXAMPLES", "1"))
+
+SCHEMA = """
+CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t USING json OPTIONS (path 's.jsonl');
+CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t USING json OPTIONS (path 'r.jsonl');
+CREATE TABLE d (a INTEGER, name STRING) USING json OPTIONS (path 'd.jsonl');
+"""
+TABLE = [(0, "zero"), (1, "one"), (1, "uno"), (2, "two")]
+
+
+@dataclass
+class Data:
+    """The rows of two streams as files hold them, and the tuples that stand in the end."""
+
+    s: list[dict[str, Any]] = field(default_factory=list)
+    r: list[dict[str, Any]] = field(default_factory=list)
+
+    def standing(self, name: str) -> list[TaggedTuple]:
+        tuples: dict[int, TaggedTuple] = {}
+        index = 0
+        for row in getattr(self, name):
+            op = row.get("_op", "+")
+            values = tuple(row.get(column) for column in ("a", "b" if name == "s" else "c", "t"))
+            if op == "+":
+                index += 1
+                tuples[index] = TaggedTuple(row["t"], index, values)
+            elif op == "-":
+                tuples.pop(row["_ref"], None)
+            elif row["_ref"] in tuples:
+                tuples[row["_ref"]] = TaggedTuple(row["t"], row["_ref"], values)
+        return [tuples[i] for i in sorted(tuples)]
+
+    def inserted_ticks(self, name: str) -> list[int]:
+        return [row["t"] for row in getattr(self, name) if row.get("_op", "+") == "+"]
+
+    def reached(self) -> int:
+        """The largest tick that any row brings, also one that is taken back."""
+        known = {"s": 0, "r": 0}
+        ticks = []
+        for name in known:
+            alive: set[int] = set()
+            for row in getattr(self, name):
+                if row.get("_op", "+") == "+":
+                    known[name] += 1
+                    alive.add(known[name])
+                    ticks.append(row["t"])
+                elif row["_op"] == "=" and row["_ref"] in alive:
+                    ticks.append(row["t"])
+                elif row["_op"] == "-":
+                    alive.discard(row["_ref"])
+        return max(ticks)
+
+    def write(self, folder: Path) -> None:
+        for name in ("s", "r"):
+            (folder / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in getattr(self, name)) + "\n")
+        (folder / "d.jsonl").write_text("\n".join(json.dumps({"a": a, "name": n}) for a, n in TABLE))
+
+
+@st.composite
+def stream_rows(draw: st.DrawFn, text: bool, revisions: bool = True) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    now, inserted = draw(st.integers(0, 5)), 0
+    second = st.sampled_from(["x", "y", None]) if text else st.one_of(st.none(), st.integers(-2, 3))
+    for _ in range(draw(st.integers(1, 10))):
+        kind = draw(st.sampled_from("+++++=-" if revisions and inserted else "+"))
+        now += draw(st.integers(0, 4))
+        late = draw(st.sampled_from([0, 0, 0, 3, 9])) if revisions else 0
+        row: dict[str, Any] = {
+            "a": draw(st.integers(0, 2)),
+            "c" if text else "b": draw(second),
+            "t": max(0, now - late),
+        }
+        if kind == "+":
+            inserted += 1
+        else:
+            row = {"_op": kind, "_ref": draw(st.integers(1, inserted)), **(row if kind == "=" else {})}
+        rows.append(row)
+    return rows
+
+
+def data(revisions: bool = True) -> st.SearchStrategy[Data]:
+    return st.builds(Data, stream_rows(False, revisions), stream_rows(True, revisions))
+
+
+# -- queries ----------------------------------------------------------------------------------------------------------
+
+time_windows = st.builds(
+    lambda a, b, slide: f"[FROM NOW-{max(a, b)} TO NOW-{min(a, b)} SLIDE {slide} SEC]".replace("NOW-0", "NOW"),
+    st.integers(0, 6),
+    st.integers(0, 3),
+    st.integers(1, 5),
+)
+row_windows = st.builds(
+    lambda a, slide: f"[FROM NOW-{a} TO NOW SLIDE {slide} ROWS]".replace("NOW-0", "NOW"),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
+cql_windows = st.one_of(
+    st.builds("[RANGE {} SEC]".format, st.integers(0, 6)),
+    st.builds("[RANGE {} SEC SLIDE {} SEC]".format, st.integers(0, 6), st.integers(1, 4)),
+    st.builds("[ROWS {}]".format, st.integers(1, 3)),
+    st.builds("[PARTITION BY a ROWS {}]".format, st.integers(1, 2)),
+    st.sampled_from(["[NOW]", "[UNBOUNDED]"]),
+)
+hop_windows = st.builds(
+    "[RANGE BY '{} seconds' SLIDE BY '{} seconds'{}]".format,
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.sampled_from(["", " START AT 0", " START AT 3"]),
+)
+windows = st.one_of(time_windows, row_windows, hop_windows)
+predicates = st.sampled_from(["a > 0", "b IS NOT NULL", "a + b > 1", "b IN (0, 1) OR a = 2", "NOT (b < 1)", "t % 2 = 0"])
+aggregates = st.sampled_from(
+    ["COUNT(*)", "SUM(b)", "MIN(b)", "MAX(a + b)", "AVG(a)", "COUNT(DISTINCT b)", "SUM(b) FILTER (WHERE a > 0)"]
+)
+loops = st.builds(
+    "for (t = {}; t {}; t {}) {{ WindowIs(s, t - {}, t{}); }}".format,
+    st.sampled_from(["ST", "ST + 2", "0", "12"]),
+    st.sampled_from(["< ST + 15", "<= 20"]),
+    st.sampled_from(["++", "+= 3"]),
+    st.integers(0, 5),
+    st.sampled_from(["", " - 1", " + 2"]),
+)
+backward_loops = st.builds(
+    "for (t = {}; t > {}; t -= {}) {{ WindowIs(s, t - {}, t); }}".format,
+    st.integers(5, 20),
+    st.integers(-5, 4),
+    st.integers(1, 4),
+    st.integers(0, 5),
+)
+
+
+@st.composite
+def one_input(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
+    """A query over windows of s: plain, distinct or grouped, with or without conditions."""
+    brackets = draw(window)
+    where = f" WHERE {draw(predicates)}" if draw(st.booleans()) else ""
+    source = f"s {brackets}"
+    if draw(st.integers(0, 3)) == 0:
+        source = f"(SELECT a, b, t FROM s WHERE {draw(predicates)}) {brackets} AS s"
+    shape = draw(st.sampled_from(["plain", "distinct", "global", "grouped", "having"]))
+    if shape == "plain":
+        return f"SELECT a, b + 1 AS b1, t FROM {source}{where}"
+    if shape == "distinct":
+        return f"SELECT DISTINCT a, b FROM {source}{where}"
+    first, second = draw(aggregates), draw(aggregates)
+    if shape == "global":
+        return f"SELECT {first} AS x, {second} AS y FROM {source}{where}"
+    having = f" HAVING {draw(st.sampled_from(['COUNT(*) > 1', 'x IS NOT NULL']))}" if shape == "having" else ""
+    return f"SELECT a, {first} AS x FROM {source}{where} GROUP BY a{having}"
+
+
+@st.composite
+def join(draw: st.DrawFn, left: st.SearchStrategy[str], right: st.SearchStrategy[str]) -> str:
+    condition = draw(st.sampled_from(["s.a = r.a", "s.a < r.a", "s.a = r.a AND b > 0", "s.t = r.t", "c = 'x' AND b > 0"]))
+    columns = draw(st.sampled_from(["s.a, r.a AS ra, b, c", "COUNT(*) AS n, MAX(b) AS m"]))
+    style = draw(st.sampled_from(["comma", "comma", "JOIN", "LEFT JOIN", "FULL JOIN"]))
+    if style == "comma":
+        return f"SELECT {columns} FROM s {draw(left)}, r {draw(right)} WHERE {condition}"
+    extra = draw(st.sampled_from(["", " WHERE b > 0", " WHERE c = 'x' AND s.a > 0"]))
+    return f"SELECT {columns} FROM s {draw(left)} {style} r {draw(right)} ON {condition}{extra}"
+
+
+@st.composite
+def with_table(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
+    scan = draw(st.sampled_from(["", " [SCAN 4 SEC]"]))
+    return f"SELECT s.a, name FROM s {draw(window)}, d{scan} WHERE s.a = d.a AND b > -1"
+
+
+any_window = st.one_of(windows, cql_windows)
+clock_or_rows = st.one_of(time_windows, row_windows)
+window_queries = st.one_of(
+    one_input(windows),
+    one_input(cql_windows),
+    st.builds("{} {}".format, one_input(st.just("")).filter(lambda q: "AS s" not in q), st.one_of(loops, backward_loops)),
+    join(clock_or_rows, clock_or_rows),
+    join(cql_windows, cql_windows),
+    with_table(time_windows),
+    with_table(cql_windows),
+    st.builds("SELECT MAX(n) AS m FROM (SELECT a, COUNT(*) AS n FROM s {} GROUP BY a)".format, windows),
+)
+stream_queries = st.one_of(
+    st.builds("SELECT a + 1 AS a1, b, t FROM s WHERE {}".format, predicates),
+    st.builds("SELECT tick, index, b FROM s WHERE index > 1 AND {}".format, predicates),
+)
+converted = st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), window_queries)
+nested = st.builds(
+    "SELECT COUNT(*) AS n, MAX(a) AS m FROM ({}(SELECT a, b FROM s {})) {} AS k".format,
+    st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
+    time_windows,
+    st.one_of(time_windows, cql_windows.filter(lambda w: "ROWS" not in w)),
+)
+queries = st.one_of(stream_queries, window_queries, window_queries, converted, nested)
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def run(sql: str, given: Data, batch_rows: int = 1, without_rules: frozenset[str] = frozenset()) -> Session:
+    """A session over the data; its answers are in `Folding(session)`."""
+    with tempfile.TemporaryDirectory() as folder:
+        given.write(Path(folder))
+        session = Session(SCHEMA + sql, Path(folder), batch_rows=batch_rows, without_rules=without_rules)
+        session.collected = list(session.answers())  # type: ignore[attr-defined]
+    return session
+
+
+def folded(answers: list[Any], query: str = "q1") -> dict[str, Any]:
+    """What the answers of a query leave behind: a bag of tuples, the windows by number, the weights of a relation."""
+    tuples: dict[int, tuple[int, tuple[Any, ...]]] = {}
+    windows: dict[int, tuple[int, Counter[tuple[Any, ...]]]] = {}
+    relation: Counter[tuple[int, tuple[Any, ...]]] = Counter()
+    for answer in answers:
+        if answer.query != query:
+            continue
+        if isinstance(answer, TupleAnswer):
+            _fold_tuple(tuples, answer)
+        elif isinstance(answer, WindowAnswer):
+            before = windows.pop(answer.window, None)
+            assert (before is None) == (answer.op == "+"), answer
+            assert before is None or before[1] == Counter(answer.old_rows), answer
+            if answer.op != "-":
+                windows[answer.window] = (answer.tick, Counter(answer.rows))
+        elif isinstance(answer, RelationAnswer):
+            relation[answer.tick, answer.row] += 1 if answer.op == "+" else -1
+    return {
+        "tuples": Counter(tuples.values()),
+        "windows": windows,
+        "relation": {key: weight for key, weight in relation.items() if weight},
+    }
+
+
+def _fold_tuple(tuples: dict[int, tuple[int, tuple[Any, ...]]], answer: TupleAnswer) -> None:
+    before = tuples.pop(answer.index, None)
+    assert (before is None) == (answer.op == "+"), answer
+    if before is not None:
+        assert before[1] == (answer.old if answer.op == "=" else answer.row), answer
+    if answer.op != "-":
+        tuples[answer.index] = (answer.tick, answer.row)
+
+
+def unnumbered(result: dict[str, Any]) -> Counter[Any]:
+    """The windows as a bag: their numbers tell the order of creation, which batches may change."""
+    return Counter((tick, frozenset(rows.items())) for tick, rows in result["windows"].values())
