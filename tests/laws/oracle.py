@@ -139,9 +139,7 @@ class Oracle:
 
     def _WindowSelect(self, node: relational.WindowSelect) -> list[Win]:
         satisfies = compile_predicate(node.predicate, _within(node.input))
-        return [
-            w._replace(rows=[r for r in w.rows if satisfies((*r, w.tick))]) for w in self.evaluate(node.input)
-        ]
+        return [w._replace(rows=[r for r in w.rows if satisfies((*r, w.tick))]) for w in self.evaluate(node.input)]
 
     def _WindowProject(self, node: relational.WindowProject) -> list[Win]:
         compute = [compile_expression(c.expr, _within(node.input)) for c in node.columns]

@@ -128,7 +128,9 @@ hop_windows = st.builds(
     st.sampled_from(["", " START AT 0", " START AT 3"]),
 )
 windows = st.one_of(time_windows, row_windows, hop_windows)
-predicates = st.sampled_from(["a > 0", "b IS NOT NULL", "a + b > 1", "b IN (0, 1) OR a = 2", "NOT (b < 1)", "t % 2 = 0"])
+predicates = st.sampled_from(
+    ["a > 0", "b IS NOT NULL", "a + b > 1", "b IN (0, 1) OR a = 2", "NOT (b < 1)", "t % 2 = 0"]
+)
 aggregates = st.sampled_from(
     ["COUNT(*)", "SUM(b)", "MIN(b)", "MAX(a + b)", "AVG(a)", "COUNT(DISTINCT b)", "SUM(b) FILTER (WHERE a > 0)"]
 )
@@ -171,7 +173,9 @@ def one_input(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
 
 @st.composite
 def join(draw: st.DrawFn, left: st.SearchStrategy[str], right: st.SearchStrategy[str]) -> str:
-    condition = draw(st.sampled_from(["s.a = r.a", "s.a < r.a", "s.a = r.a AND b > 0", "s.t = r.t", "c = 'x' AND b > 0"]))
+    condition = draw(
+        st.sampled_from(["s.a = r.a", "s.a < r.a", "s.a = r.a AND b > 0", "s.t = r.t", "c = 'x' AND b > 0"])
+    )
     columns = draw(st.sampled_from(["s.a, r.a AS ra, b, c", "COUNT(*) AS n, MAX(b) AS m"]))
     style = draw(st.sampled_from(["comma", "comma", "JOIN", "LEFT JOIN", "FULL JOIN"]))
     if style == "comma":
@@ -191,7 +195,9 @@ clock_or_rows = st.one_of(time_windows, row_windows)
 window_queries = st.one_of(
     one_input(windows),
     one_input(cql_windows),
-    st.builds("{} {}".format, one_input(st.just("")).filter(lambda q: "AS s" not in q), st.one_of(loops, backward_loops)),
+    st.builds(
+        "{} {}".format, one_input(st.just("")).filter(lambda q: "AS s" not in q), st.one_of(loops, backward_loops)
+    ),
     join(clock_or_rows, clock_or_rows),
     join(cql_windows, cql_windows),
     with_table(time_windows),

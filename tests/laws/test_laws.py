@@ -48,7 +48,9 @@ def test_members_of_a_time_window_are_within_its_bounds(a: int, b: int, slide: i
 @given(data(revisions=False), time_windows)
 def test_nothing_is_revised_when_nothing_is_late(given_data: Data, window: str) -> None:
     """Data in order needs no correction: every window is said once and stays."""
-    session = run(f"SELECT a, COUNT(*) AS n FROM s {window} GROUP BY a; SELECT s.a FROM s, d WHERE s.a = d.a", given_data)
+    session = run(
+        f"SELECT a, COUNT(*) AS n FROM s {window} GROUP BY a; SELECT s.a FROM s, d WHERE s.a = d.a", given_data
+    )
     assert {answer.op for answer in session.collected} <= {"+"}
 
 

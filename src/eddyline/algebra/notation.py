@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eddyline.algebra import relational, stream, tag, window
-from eddyline.algebra.expression import Column, Expr, Named
+from eddyline.algebra.expression import Column, Named
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.node import Operator, WindowOp
 
@@ -31,7 +31,7 @@ def _text(node: Operator, depth: int) -> str:
     return head + "".join(f" ({margin}{_text(operator, depth + 1)})" for operator in node.inputs)
 
 
-def predicate_text(expr: Expr) -> str:
+def predicate_text(expr: Any) -> str:
     """A predicate without the blanks around comparisons, as the papers print it.
 
     String constants keep theirs.
@@ -43,7 +43,7 @@ def predicate_text(expr: Expr) -> str:
     return "".join(parts)
 
 
-def _predicate(expr: Expr) -> str:
+def _predicate(expr: Any) -> str:
     return f'(Predicate "{predicate_text(expr)}")'
 
 

@@ -112,7 +112,7 @@ class StreamAlias(StreamOp):
 
 @dataclass(frozen=True)
 class StreamLookup(StreamOp):
-    """Each tuple concatenated with the tuples of a table as it stands when the tuple arrives, where the predicate holds.
+    """Each tuple beside the matching tuples of a table as the table stands when the tuple arrives.
 
     One tuple may give none, one or many; the output has a running index of its own.
     """

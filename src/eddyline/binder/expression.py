@@ -120,7 +120,7 @@ class Binder:
 
     def text(self, node: exp.Expr) -> TypedExpr:
         if literal.text_of(node) is None:
-            return call.apply("concat", self.bind_all(node.expressions), position_of(node))
+            return call.apply("concat", self.bind_all(node.expressions), node)
         return literal.text(node)
 
     def null(self, node: exp.Expr) -> TypedExpr:
@@ -151,30 +151,30 @@ class Binder:
         condition: exp.Expr | None = None,
     ) -> TypedExpr:
         """A call by name. The arguments are still syntax, because aggregates and some rewrites look at it."""
-        position = position_of(node)
         rewriter = rewrite.REWRITES.get(name.lower())
         if rewriter is not None and condition is None:
             rewritten = rewriter(self, arguments, node)
             if rewritten is not None:
                 return rewritten
-        function = call.find(name, position, frozenset(rewrite.REWRITES))
+        function = call.find(name, node, frozenset(rewrite.REWRITES))
         if function.aggregate:
             return self.aggregate(name, arguments, node, condition)
         if condition is not None:
-            raise NotSupported(f"FILTER belongs to aggregates, {name.lower()} is none", position)
+            raise NotSupported(f"FILTER belongs to aggregates, {name.lower()} is none", position_of(node))
         if any(isinstance(argument, exp.Distinct) for argument in arguments):
-            raise NotSupported(f"DISTINCT belongs to aggregates, {name.lower()} is none", position)
-        return call.scalar(function, name, self.bind_all(arguments), position)
+            raise NotSupported(f"DISTINCT belongs to aggregates, {name.lower()} is none", position_of(node))
+        return call.scalar(function, name, self.bind_all(arguments), node)
 
     def aggregate(self, name: str, arguments: list[exp.Expr], node: exp.Expr, condition: exp.Expr | None) -> TypedExpr:
-        position = position_of(node)
         lower = name.lower()
         if self.within is not None:
-            raise InvalidGrouping(f"{lower} stands inside {self.within}: aggregates cannot be nested", position)
+            raise InvalidGrouping(
+                f"{lower} stands inside {self.within}: aggregates cannot be nested", position_of(node)
+            )
         if not self.aggregates:
             hint = "conditions on aggregates belong into HAVING"
-            raise InvalidGrouping(f"{lower} is an aggregate, which is not allowed here", position, hint)
-        function = call.find(name, position)
+            raise InvalidGrouping(f"{lower} is an aggregate, which is not allowed here", position_of(node), hint)
+        function = call.find(name, node)
         distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
         if distinct:
             arguments = list(arguments[0].expressions)
@@ -185,7 +185,7 @@ class Binder:
             test = None if condition is None else self.predicate(condition)
         finally:
             self.within = None
-        return call.aggregate(function, name, bound, position, distinct, test)
+        return call.aggregate(function, name, bound, node, distinct, test)
 
     def aggregate_arguments(self, name: str, arguments: list[exp.Expr], node: exp.Expr) -> tuple[TypedExpr, ...]:
         """COUNT(*) has none; `first(x IGNORE NULLS)` is `first(x, true)`."""
@@ -246,8 +246,8 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Interval: Binder.interval,
     exp.Paren: operation.paren,
     exp.Neg: operation.negation,
-    exp.Add: operation.sum,
-    exp.Sub: operation.sum,
+    exp.Add: operation.addition,
+    exp.Sub: operation.addition,
     exp.Mul: _operator("*"),
     exp.Div: _operator("/"),
     exp.Mod: _operator("%"),
@@ -274,7 +274,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.BitwiseAnd: _operator("&"),
     exp.BitwiseOr: _operator("|"),
     exp.BitwiseXor: _operator("^"),
-    exp.BitwiseNot: lambda binder, node: call.apply("~", (binder.bind(node.this),), position_of(node)),
+    exp.BitwiseNot: lambda binder, node: call.apply("~", (binder.bind(node.this),), node),
     exp.BitwiseLeftShift: _operator("<<"),
     exp.BitwiseRightShift: _operator(">>"),
     exp.Case: operation.case,

@@ -21,7 +21,7 @@ from eddyline.binder import call, literal, rewrite
 from eddyline.binder.datatype import data_type
 from eddyline.binder.interval import Span, span_of
 from eddyline.binder.position import position_of
-from eddyline.errors import NotSupported, Position, TypeMismatch
+from eddyline.errors import NotSupported, TypeMismatch
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
@@ -32,7 +32,7 @@ def paren(binder: Binder, node: exp.Expr) -> TypedExpr:
 
 
 def operator(binder: Binder, name: str, node: exp.Expr) -> TypedExpr:
-    return call.apply(name, (binder.bind(node.this), binder.bind(node.expression)), position_of(node))
+    return call.apply(name, (binder.bind(node.this), binder.bind(node.expression)), node)
 
 
 def negation(binder: Binder, node: exp.Expr) -> TypedExpr:
@@ -42,69 +42,66 @@ def negation(binder: Binder, node: exp.Expr) -> TypedExpr:
         return literal.number(inner, negative=True)
     if isinstance(inner, exp.Cast) and literal.has_suffix(inner.this):
         return literal.with_suffix(inner.this, data_type(inner.to), negative=True)
-    return call.apply("neg", (binder.bind(inner),), position_of(node))
+    return call.apply("neg", (binder.bind(inner),), node)
 
 
-def sum(binder: Binder, node: exp.Expr) -> TypedExpr:
+def addition(binder: Binder, node: exp.Expr) -> TypedExpr:
     """+ and -, also with intervals and dates."""
     sign = "+" if isinstance(node, exp.Add) else "-"
     if span_of(node) is not None:
         return binder.interval(node)
     spans = span_of(node.this), span_of(node.expression)
     if spans[1] is not None:
-        return moved(binder, node, binder.bind(node.this), spans[1] if sign == "+" else -spans[1], spans[1], sign)
+        return moved(node, binder.bind(node.this), spans[1] if sign == "+" else -spans[1], spans[1], sign)
     if spans[0] is not None and sign == "+":
-        return moved(binder, node, binder.bind(node.expression), spans[0], spans[0], sign)
+        return moved(node, binder.bind(node.expression), spans[0], spans[0], sign)
     left, right = binder.bind(node.this), binder.bind(node.expression)
-    position = position_of(node)
     if left.type == DATE and is_integer(right.type) and right.type != BIGINT:
-        return call.apply("date_add" if sign == "+" else "date_sub", (left, right), position)
+        return call.apply("date_add" if sign == "+" else "date_sub", (left, right), node)
     if sign == "+" and right.type == DATE and is_integer(left.type) and left.type != BIGINT:
-        return call.apply("date_add", (right, left), position)
+        return call.apply("date_add", (right, left), node)
     if left.type == DATE and _is_days(right):
         assert isinstance(right, Call)
         days = Call("datediff", right.arguments, INTEGER)
-        return call.apply("date_add" if sign == "+" else "date_sub", (left, days), position)
-    return call.apply(sign, (left, right), position)
+        return call.apply("date_add" if sign == "+" else "date_sub", (left, days), node)
+    return call.apply(sign, (left, right), node)
 
 
-def moved(binder: Binder, node: exp.Expr, moment: TypedExpr, by: Span, written: Span, sign: str) -> TypedExpr:
+def moved(node: exp.Expr, moment: TypedExpr, by: Span, written: Span, sign: str) -> TypedExpr:
     """A point in time plus or minus a constant interval: a DATE stays one as long as whole days are added."""
-    position = position_of(node)
     if moment.type == DATE and by.days_only:
         if by.months:
-            moment = _spelt(call.apply("add_months", (moment, Literal(by.months, INTEGER)), position))
+            moment = _spelt(call.apply("add_months", (moment, Literal(by.months, INTEGER)), node))
         if by.length or not by.months:
-            moment = _spelt(call.apply("date_add", (moment, Literal(by.length.days, INTEGER)), position))
+            moment = _spelt(call.apply("date_add", (moment, Literal(by.length.days, INTEGER)), node))
         return moment
     if by.months:
         arguments = (Literal("MONTH", STRING), Literal(by.months, INTEGER), moment)
-        moment = _spelt(call.apply("timestampadd", arguments, position))
+        moment = _spelt(call.apply("timestampadd", arguments, node))
         if not by.length:
             return moment
-    return call.apply(sign, (moment, Literal(written.length, INTERVAL)), position)
+    return call.apply(sign, (moment, Literal(written.length, INTERVAL)), node)
 
 
 def not_(binder: Binder, node: exp.Expr) -> TypedExpr:
-    return call.apply("not", (binder.bind(node.this),), position_of(node))
+    return call.apply("not", (binder.bind(node.this),), node)
 
 
 def is_(binder: Binder, node: exp.Expr) -> TypedExpr:
     if isinstance(node.expression, exp.Null):
-        return call.apply("is null", (binder.bind(node.this),), position_of(node))
+        return call.apply("is null", (binder.bind(node.this),), node)
     if isinstance(node.expression, exp.Boolean):
         return operator(binder, "<=>", node)
     raise NotSupported("after IS come NULL, TRUE, FALSE or DISTINCT FROM", position_of(node))
 
 
 def distinct_from(binder: Binder, node: exp.Expr) -> TypedExpr:
-    return call.apply("not", (operator(binder, "<=>", node),), position_of(node))
+    return call.apply("not", (operator(binder, "<=>", node),), node)
 
 
 def between(binder: Binder, node: exp.Expr) -> TypedExpr:
-    position = position_of(node)
     value, low, high = (binder.bind(node.args[part]) for part in ("this", "low", "high"))
-    bounds = call.apply(">=", (value, low), position), call.apply("<=", (value, high), position)
+    bounds = call.apply(">=", (value, low), node), call.apply("<=", (value, high), node)
     return SpeltCall("and", bounds, BOOLEAN, "between")
 
 
@@ -114,22 +111,21 @@ def in_(binder: Binder, node: exp.Expr) -> TypedExpr:
         choices = [field]
     if not choices:
         raise NotSupported("IN takes a list of values here, not a query", position_of(node))
-    return call.apply("in", (binder.bind(node.this), *binder.bind_all(choices)), position_of(node))
+    return call.apply("in", (binder.bind(node.this), *binder.bind_all(choices)), node)
 
 
 def pattern(binder: Binder, name: str, node: exp.Expr, escape: tuple[TypedExpr, ...] = ()) -> TypedExpr:
     """LIKE, ILIKE and RLIKE, with NOT, ESCAPE, ANY and ALL."""
-    position = position_of(node)
     value, wanted = binder.bind(node.this), node.expression
     if isinstance(wanted, exp.Any | exp.All):
         patterns = wanted.this.expressions if isinstance(wanted.this, exp.Tuple) else [wanted.this.unnest()]
-        tests = [match(binder, name, value, pattern, escape, position) for pattern in patterns]
+        tests = [match(binder, name, value, pattern, escape, node) for pattern in patterns]
         joined = tests[0]
         for test in tests[1:]:
-            joined = call.apply("or" if isinstance(wanted, exp.Any) else "and", (joined, test), position)
+            joined = call.apply("or" if isinstance(wanted, exp.Any) else "and", (joined, test), node)
     else:
-        joined = match(binder, name, value, wanted, escape, position)
-    return call.apply("not", (joined,), position) if node.args.get("negate") else joined
+        joined = match(binder, name, value, wanted, escape, node)
+    return call.apply("not", (joined,), node) if node.args.get("negate") else joined
 
 
 def match(
@@ -138,13 +134,13 @@ def match(
     value: TypedExpr,
     pattern: exp.Expr,
     escape: tuple[TypedExpr, ...],
-    position: Position | None,
+    node: exp.Expr,
 ) -> TypedExpr:
     bound = binder.bind(pattern)
     if name != "rlike" and isinstance(bound, Literal) and isinstance(bound.value, str):
         character = escape[0].value if escape and isinstance(escape[0], Literal) else "\\"
         literal.check_like(bound.value, character, position_of(pattern))
-    return call.apply(name, (value, bound, *escape), position)
+    return call.apply(name, (value, bound, *escape), node)
 
 
 def escape(binder: Binder, node: exp.Expr) -> TypedExpr:
@@ -157,23 +153,22 @@ def escape(binder: Binder, node: exp.Expr) -> TypedExpr:
 
 def case(binder: Binder, node: exp.Expr) -> TypedExpr:
     """Both forms; `CASE x WHEN 1 …` compares x anew in every branch."""
-    position = position_of(node)
     subject = binder.bind(node.this) if node.this is not None else None
     arguments: list[TypedExpr] = []
     for branch in node.args["ifs"]:
         condition = binder.bind(branch.this)
         if subject is not None:
-            condition = call.apply("=", (subject, condition), position_of(branch))
+            condition = call.apply("=", (subject, condition), branch)
         arguments += [condition, binder.bind(branch.args["true"])]
     default = node.args.get("default")
     if default is not None:
         arguments.append(binder.bind(default))
-    return call.apply("case", tuple(arguments), position)
+    return call.apply("case", tuple(arguments), node)
 
 
 def if_(binder: Binder, node: exp.Expr) -> TypedExpr:
     parts = [node.this, node.args["true"], node.args.get("false") or exp.Null()]
-    return call.apply("if", binder.bind_all(parts), position_of(node))
+    return call.apply("if", binder.bind_all(parts), node)
 
 
 def cast(binder: Binder, node: exp.Expr) -> TypedExpr:
@@ -183,18 +178,18 @@ def cast(binder: Binder, node: exp.Expr) -> TypedExpr:
     if constant is not None:
         return constant
     value = binder.bind(node.this)
-    call.check_cast(value, to, position_of(node))
+    call.check_cast(value, to, node)
     return Call("cast", (value,), to)
 
 
 def extract(binder: Binder, node: exp.Expr) -> TypedExpr:
-    return rewrite.extract(node.this.name, binder.bind(node.expression), position_of(node))
+    return rewrite.extract(node.this.name, binder.bind(node.expression), node)
 
 
 def subscript(binder: Binder, node: exp.Expr) -> TypedExpr:
     if len(node.expressions) != 1:
         raise NotSupported("an array takes one position", position_of(node))
-    return call.apply("[]", (binder.bind(node.this), binder.bind(node.expressions[0])), position_of(node))
+    return call.apply("[]", (binder.bind(node.this), binder.bind(node.expressions[0])), node)
 
 
 def _spelt(moved: TypedExpr) -> TypedExpr:

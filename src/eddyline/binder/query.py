@@ -27,8 +27,8 @@ from eddyline.binder.expression import bind, bind_predicate, position_of
 from eddyline.binder.grouping import Grouping, group, has_aggregate
 from eddyline.binder.output import Item, output_names
 from eddyline.binder.scope import FromScope
-from eddyline.binder.special import counts_tags
 from eddyline.binder.source import Input, bind_inputs
+from eddyline.binder.special import counts_tags
 from eddyline.binder.wtime import WindowScope
 from eddyline.catalog.catalog import RELATION, STREAM, WINDOWS, BoundQuery
 from eddyline.errors import InvalidDefinition, NotSupported, Unbounded, UnknownColumn
@@ -89,7 +89,9 @@ def _to_stream(node: syntax.ToStream, env: Environment) -> Plan:
     operator, kind = plan.operator, node.args["kind"]
     if not isinstance(operator, WindowOp):
         hint = "give its stream a window, e.g. [FROM NOW-10 TO NOW SLIDE 1 MIN], or leave the wrapper out"
-        raise Unbounded(f"{kind} turns windows into a stream, but this query is a stream already", position_of(node), hint)
+        raise Unbounded(
+            f"{kind} turns windows into a stream, but this query is a stream already", position_of(node), hint
+        )
     if kind == "RSTREAM":
         return Plan(RStream(Instants(operator) if plan.relation and plan.streams else operator), plan.streams)
     return Plan({"ISTREAM": IStream, "DSTREAM": DStream}[kind](operator), plan.streams)
@@ -232,9 +234,7 @@ class _Select:
             if relation is None:
                 raise UnknownColumn(f"there is no {'.'.join(qualifier)} in FROM", position_of(node))
             return [Item(Column(f.name, f.type, f.relation), None, node) for f in relation.schema.fields]
-        merged = [
-            Item(expr, self._declared_name(name), node) for name, expr in self.scope.merged.items()
-        ]
+        merged = [Item(expr, self._declared_name(name), node) for name, expr in self.scope.merged.items()]
         rest = [
             Item(Column(f.name, f.type, f.relation), None, node)
             for relation in relations
@@ -270,9 +270,7 @@ class _Select:
         ordered = sorted(self.inputs, key=lambda i: i.is_table)
         for item_input in self.inputs:
             if item_input.clause.args.get("join") in ("LEFT", "RIGHT", "FULL"):
-                raise NotSupported(
-                    "an outer join needs windows", item_input.position, "give the stream a window"
-                )
+                raise NotSupported("an outer join needs windows", item_input.position, "give the stream a window")
         operator = ordered[0].build(self.env.tick_micros)
         assert isinstance(operator, StreamOp)
         where = conjunction(tuple(c for c in (*conditions, predicate) if c is not None))
@@ -302,12 +300,8 @@ class _Select:
         grouping = self._grouping(operator, items, names, having, keys)
         if grouping is not None:
             operator = grouping.operator
-            items = [
-                Item(grouping.over_output(i.expr, i.shown, position_of(i.node)), i.alias, i.node) for i in items
-            ]
-            keys = [
-                SortKey(grouping.over_output(k.expr, "ORDER BY", None), k.descending, k.nulls_first) for k in keys
-            ]
+            items = [Item(grouping.over_output(i.expr, i.shown, position_of(i.node)), i.alias, i.node) for i in items]
+            keys = [SortKey(grouping.over_output(k.expr, "ORDER BY", None), k.descending, k.nulls_first) for k in keys]
             if having is not None:
                 place = position_of(self.node.args["having"])
                 operator = WindowSelect(grouping.over_output(having, "HAVING", place), operator)
@@ -443,5 +437,3 @@ class _OutputsFirst:
         if len(parts) == 1 and parts[0].lower() in self.outputs:
             return self.outputs[parts[0].lower()]
         return self.scope.resolve(parts, position)  # type: ignore[arg-type]
-
-

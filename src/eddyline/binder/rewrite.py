@@ -15,7 +15,7 @@ from eddyline.binder import call
 from eddyline.binder.datatype import data_type
 from eddyline.binder.position import position_of
 from eddyline.binder.special import tag_count, wtime
-from eddyline.errors import NotSupported, Position, TypeMismatch, nearest
+from eddyline.errors import NotSupported, TypeMismatch, nearest
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
@@ -26,38 +26,36 @@ Rewrite = Callable[["Binder", list[exp.Expr], exp.Expr], TypedExpr | None]
 
 def nullif(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
     """NULLIF(a, b) is IF(a = b, NULL, a)."""
-    position = position_of(node)
     if len(arguments) != 2:
-        raise TypeMismatch(f"nullif takes two values that can be compared, not {len(arguments)}", position)
+        raise TypeMismatch(f"nullif takes two values that can be compared, not {len(arguments)}", position_of(node))
     value, other = binder.bind_all(arguments)
-    same = call.apply("=", (value, other), position)
+    same = call.apply("=", (value, other), node)
     return SpeltCall("if", (same, Literal(None, value.type), value), value.type, "nullif")
 
 
 def isnull(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
-    return call.apply("is null", binder.bind_all(arguments), position_of(node))
+    return call.apply("is null", binder.bind_all(arguments), node)
 
 
 def isnotnull(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
-    position = position_of(node)
-    return call.apply("not", (call.apply("is null", binder.bind_all(arguments), position),), position)
+    return call.apply("not", (call.apply("is null", binder.bind_all(arguments), node),), node)
 
 
-def extract(field: str, source: TypedExpr, position: Position | None, spelling: str = "") -> TypedExpr:
+def extract(field: str, source: TypedExpr, node: exp.Expr, spelling: str = "") -> TypedExpr:
     """EXTRACT(field FROM source) and its forms as a function."""
     name = EXTRACT_SYNONYMS.get(field.upper(), field.upper())
     if name not in EXTRACT_FIELDS:
         close = nearest(name, EXTRACT_FIELDS)
         hint = f"did you mean {close}?" if close else f"fields are {', '.join(EXTRACT_FIELDS)}"
-        raise NotSupported(f"extract knows no field {field}", position, hint)
-    bound = call.apply("extract", (Literal(name, STRING), source), position)
+        raise NotSupported(f"extract knows no field {field}", position_of(node), hint)
+    bound = call.apply("extract", (Literal(name, STRING), source), node)
     return SpeltCall(bound.function, bound.arguments, bound.type, spelling) if spelling else bound  # type: ignore[union-attr]
 
 
 def date_part(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
     if len(arguments) != 2 or not arguments[0].is_string:
         raise TypeMismatch("date_part takes a constant field and a DATE or TIMESTAMP", position_of(node))
-    return extract(arguments[0].name, binder.bind(arguments[1]), position_of(node), "date_part")
+    return extract(arguments[0].name, binder.bind(arguments[1]), node, "date_part")
 
 
 def with_unit(function: str) -> Rewrite:
@@ -72,7 +70,7 @@ def with_unit(function: str) -> Rewrite:
             hint = f"units are {', '.join(UNITS)}"
             raise NotSupported(f"there is no unit {arguments[0].name}", position_of(arguments[0]), hint)
         bound = (Literal(unit, STRING), *binder.bind_all(arguments[1:]))
-        return call.apply(function, bound, position_of(node))
+        return call.apply(function, bound, node)
 
     return rewrite
 
@@ -85,7 +83,7 @@ def cast_function(type_name: str) -> Rewrite:
             raise TypeMismatch(f"{type_name} takes one value, not {len(arguments)}", position_of(node))
         to = data_type(exp.DataType.build(type_name, dialect="spark"))
         value = binder.bind(arguments[0])
-        call.check_cast(value, to, position_of(node))
+        call.check_cast(value, to, node)
         return SpeltCall("cast", (value,), to, type_name)
 
     return rewrite
@@ -111,13 +109,13 @@ def position_in(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> Ty
     wanted = inner.args.get("field") or (inner.expressions or [None])[0]
     if wanted is None:
         return None
-    return call.apply("locate", (binder.bind(inner.this), binder.bind(wanted)), position_of(node))
+    return call.apply("locate", (binder.bind(inner.this), binder.bind(wanted)), node)
 
 
 def unix_timestamp(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr | None:
     """Without arguments it is the current time."""
     if not arguments:
-        call.find("current_timestamp", position_of(node))
+        call.find("current_timestamp", node)
     return None
 
 

@@ -136,4 +136,6 @@ def _start_tick(node: exp.Expr, tick_micros: int) -> int:
     if start.tzinfo is None:
         start = start.replace(tzinfo=UTC)
     since_epoch = start - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since_epoch.days * 86_400_000_000 + since_epoch.seconds * 1_000_000 + since_epoch.microseconds) // tick_micros
+    return (
+        since_epoch.days * 86_400_000_000 + since_epoch.seconds * 1_000_000 + since_epoch.microseconds
+    ) // tick_micros

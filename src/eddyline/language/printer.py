@@ -33,7 +33,10 @@ class Printer(SparkGenerator):
         return "\n" if self.pretty else " "
 
     def _items(self, nodes: Iterable[Any] | None) -> list[str]:
-        return [node if isinstance(node, str) else str(node) if isinstance(node, int) else self.sql(node) for node in nodes or ()]
+        return [
+            node if isinstance(node, str) else str(node) if isinstance(node, int) else self.sql(node)
+            for node in nodes or ()
+        ]
 
     def _comma(self, nodes: Iterable[Any] | None) -> str:
         return ", ".join(self._items(nodes))
@@ -80,7 +83,9 @@ class Printer(SparkGenerator):
     def _insert(self, e: syntax.InsertRows) -> str:
         columns = f" ({self._comma(e.args['columns'])})" if e.args.get("columns") else ""
         rows = f",{self._separator()}{_TAB if self.pretty else ''}".join(self._items(e.args["rows"]))
-        return f"INSERT INTO {self.sql(e, 'this')}{columns} VALUES{self._separator()}{_TAB if self.pretty else ''}{rows}"
+        return (
+            f"INSERT INTO {self.sql(e, 'this')}{columns} VALUES{self._separator()}{_TAB if self.pretty else ''}{rows}"
+        )
 
     def _where(self, e: exp.Expr) -> list[str]:
         return [f"WHERE {self.sql(e, 'where')}"] if e.args.get("where") else []
@@ -195,7 +200,9 @@ class Printer(SparkGenerator):
         initial = f"{variable} = {self.sql(e, 'initial')}" if e.args.get("initial") else ""
         condition = self.sql(e, "condition") if e.args.get("condition") else ""
         change = f"{variable} = {self.sql(e, 'change')}" if e.args.get("change") else ""
-        inner = self._separator().join(f"{_TAB if self.pretty else ''}{window};" for window in self._items(e.args["windows"]))
+        inner = self._separator().join(
+            f"{_TAB if self.pretty else ''}{window};" for window in self._items(e.args["windows"])
+        )
         return f"for ({initial}; {condition}; {change}) {{{self._separator()}{inner}{self._separator()}}}"
 
     def _window_is(self, e: syntax.WindowIs) -> str:
@@ -203,6 +210,7 @@ class Printer(SparkGenerator):
 
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **SparkGenerator.TRANSFORMS,
+        exp.Concat: lambda self, e: " ".join(self._items(e.expressions)),  # 'a' 'b': one text in two pieces
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
         syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",
         syntax.Extent: _extent,

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from eddyline.errors import EddylineError, Position, SyntaxProblem
+from eddyline.language.balance import balance_connectors
+from eddyline.language.dialect import Eddyline
 from eddyline.language.parsing.base import Misparse
 from eddyline.language.parsing.statement import StatementParser
 from eddyline.language.tokens import Chunk, statements, tokenize
 
-#: sqlglot parses by recursive descent; text nested deeper than this is refused instead of exhausting the stack
+#: parsing, binding and evaluation are recursive; what is nested deeper than this is refused, not tried
 MAX_DEPTH = 200
 
 
@@ -57,8 +59,6 @@ def parse_statement(text: str) -> exp.Expr:
 
 def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
     _check_depth(chunk)
-    from eddyline.language.dialect import Eddyline
-
     parser = StatementParser(dialect=Eddyline())
     try:
         trees = parser.statements_of(chunk.tokens, text)
@@ -66,12 +66,24 @@ def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
         raise SyntaxProblem(problem.message, problem.position, problem.hint) from None
     except RecursionError:
         raise SyntaxProblem("the statement is nested too deeply", chunk.position) from None
+    for tree in trees:
+        balance_connectors(tree)
+        if _depth(tree) > 2 * MAX_DEPTH:
+            raise SyntaxProblem("the statement is nested too deeply", chunk.position)
     return [Statement(tree, _position(tree, chunk)) for tree in trees]
 
 
 def _position(tree: exp.Expr, chunk: Chunk) -> Position:
     start, end = tree.meta.get("start"), tree.meta.get("end")
     return chunk.position if start is None or end is None else Position(start, end + 1)
+
+
+def _depth(tree: exp.Expr) -> int:
+    deepest, level = 0, [tree]
+    while level:
+        deepest += 1
+        level = [child for node in level for child in node.iter_expressions()]
+    return deepest
 
 
 def _check_depth(chunk: Chunk) -> None:

@@ -37,7 +37,7 @@ class Duration(exp.Expression):
 
 
 class Extent(exp.Expression):
-    """CREATE [SENSED] STREAM / CREATE TABLE, or the same in a paper's schema notation. `kind`: sensed, pushed, stored."""
+    """CREATE [SENSED] STREAM, CREATE TABLE, or a paper's schema notation. `kind`: sensed, pushed or stored."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -174,7 +174,14 @@ class Source(exp.Expression):
     `join`: absent for the first item, else COMMA, CROSS, INNER, LEFT, RIGHT, FULL or NATURAL.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "join": False, "on": False, "using": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "window": False,
+        "alias": False,
+        "join": False,
+        "on": False,
+        "using": False,
+    }
 
 
 class TagCondition(exp.Expression):
@@ -243,7 +250,13 @@ class HopWindow(WindowClause):
 class Loop(exp.Expression):
     """for (variable = initial; condition; change) { WindowIs(…); … }."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"variable": True, "initial": False, "condition": False, "change": False, "windows": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "variable": True,
+        "initial": False,
+        "condition": False,
+        "change": False,
+        "windows": True,
+    }
 
 
 class WindowIs(exp.Expression):

@@ -23,6 +23,7 @@ _TYPOGRAPHIC = {"‘": "'", "’": "'", "“": '"', "”": '"', "`": "'"}
 class Tokenizer(Spark.Tokenizer):
     """Spark's tokens. Words that are special to us stay ordinary words; the parser knows where they are special."""
 
+    STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']  # 'it''s', as in Spark 4 and every other SQL
     COMMANDS: ClassVar[set[TokenType]] = set()  # sqlglot would swallow the rest of an EXPLAIN as one string
 
 

@@ -56,9 +56,7 @@ class Reporter:
         op = "+" if change.old is None else "-" if change.new is None else "="
         old = change.old.row.values if op == "=" and change.old is not None else None
         row = shown.row
-        return TupleAnswer(
-            self.query, shown.tick, change.index, op, row.values, old, self._tags(row), self._stix(row)
-        )
+        return TupleAnswer(self.query, shown.tick, change.index, op, row.values, old, self._tags(row), self._stix(row))
 
     def _window(self, change: WindowChange) -> WindowAnswer:
         number = self._numbers.setdefault(change.key, len(self._numbers) + 1)

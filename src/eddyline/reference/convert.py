@@ -87,7 +87,9 @@ def to_stream(elements: Iterator[WindowElement], share: Share) -> Iterator[Strea
     for changes, clock in batches(elements):
         for key in sequence.apply(changes):
             window = sequence.windows.get(key)
-            new = [] if window is None else [Stamped(window.tick, r) for r in share(window.rows, sequence.previous(key))]
+            new = (
+                [] if window is None else [Stamped(window.tick, r) for r in share(window.rows, sequence.previous(key))]
+            )
             before = given.pop(key, [])
             kept, dropped, added = _matched(before, new)
             for old, fresh in zip_longest(dropped, added):
@@ -141,9 +143,7 @@ def relation_changes(elements: Iterator[WindowElement]) -> Iterator[Any]:
         yield clock
 
 
-def _net_change(
-    before: list[tuple[int, int, Row]], now: list[tuple[int, int, Row]]
-) -> Iterator[RelationChange]:
+def _net_change(before: list[tuple[int, int, Row]], now: list[tuple[int, int, Row]]) -> Iterator[RelationChange]:
     """The weights of `now` minus those of `before`, withdrawals first."""
     weights: Counter[Any] = Counter()
     rows: dict[Any, tuple[int, Row]] = {}

@@ -170,5 +170,3 @@ def _goes_backward(left: WindowOp, right: WindowOp) -> bool:
     """Whether both sides move backward in time: then the pairs that become due together do so too."""
     loops = [op.loop for side in (left, right) for op in side.walk() if isinstance(op, LoopWindow)]
     return bool(loops) and all(loop.backward for loop in loops)
-
-

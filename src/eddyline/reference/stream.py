@@ -15,6 +15,7 @@ from eddyline.reference.feed import Feed
 from eddyline.reference.marks import join_marks, project_marks
 from eddyline.reference.tag import delayed_tags
 
+
 def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamElement]:
     """What arrives on an extent, with its tags if the query wants them, with tick and index if it names them."""
     elements: Iterator[StreamElement]
@@ -25,9 +26,11 @@ def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamE
         elements = (element for element in feed.of(node.name) if isinstance(element, Change | Clock))
     return _with_implicit(elements) if node.implicit else elements
 
+
 def _with_implicit(elements: Iterator[StreamElement]) -> Iterator[StreamElement]:
     for element in elements:
         yield _mapped(element, lambda s, i: Row((*s.row.values, s.tick, i), s.row.marks))
+
 
 def _mapped(element: StreamElement, function: Callable[[Stamped, int], Row]) -> StreamElement:
     """The same change to what `function` makes of each version."""
@@ -38,6 +41,7 @@ def _mapped(element: StreamElement, function: Callable[[Stamped, int], Row]) -> 
         return None if stamped is None else Stamped(stamped.tick, function(stamped, element.index))
 
     return Change(element.index, version(element.old), version(element.new))
+
 
 def select(node: StreamSelect, elements: Iterator[StreamElement]) -> Iterator[StreamElement]:
     """A replacement becomes an insertion, a deletion or a replacement as old and new satisfy the predicate."""
@@ -55,6 +59,7 @@ def select(node: StreamSelect, elements: Iterator[StreamElement]) -> Iterator[St
 
     return delayed_tags(selected()) if node.tagged else selected()
 
+
 def project(node: StreamProject, elements: Iterator[StreamElement]) -> Iterator[StreamElement]:
     schema = node.input.schema
     compute = [compile_expression(column.expr, schema) for column in node.columns]
@@ -69,6 +74,7 @@ def project(node: StreamProject, elements: Iterator[StreamElement]) -> Iterator[
         mapped = _mapped(element, projected)
         if not isinstance(mapped, Change) or mapped.old != mapped.new:
             yield mapped
+
 
 def lookup(
     node: StreamLookup, elements: Iterator[StreamElement], table: Callable[[], Sequence[Values]]
@@ -105,5 +111,3 @@ def lookup(
                 kept.append((index, new))
         if kept:
             given[element.index] = kept
-
-__all__ = ["TagElement", "lookup", "project", "receive", "select"]

@@ -75,7 +75,7 @@ def hop_window(node: HopWindow, elements: Iterator[StreamElement], start: int | 
 
 
 def loop_window(node: LoopWindow, elements: Iterator[StreamElement], start: int | None) -> Iterator[WindowElement]:
-    """One window for each value of t, in the order of the loop, none before the clock has reached t and its right end."""
+    """One window for each value of t, in the order of the loop, once the clock has passed t and its right end."""
 
     def spans() -> Iterator[Span]:
         if start is None:

@@ -112,5 +112,3 @@ def _below_projection(node: StreamSelect) -> StreamOp | None:
 
     predicate = node.predicate.rewrite(inside)
     return StreamAlias(alias.relation, project.with_inputs(StreamSelect(predicate, project.input)))  # type: ignore[arg-type]
-
-

@@ -114,7 +114,7 @@ class Inflow:
             self._add(extent.name, log.replace(index, stamped.tick if tick is None else tick, new))
 
     def attach(self, extent: Extent, tagger: Tagger) -> None:
-        """An ad hoc tag: it stands where the clock stands, or, under a condition, before the first tuple to satisfy it."""
+        """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
         spec = tagger.tag
         if tagger.condition is not None:
             condition = compile_predicate(tagger.condition, tagger.input.schema)

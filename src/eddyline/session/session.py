@@ -27,9 +27,9 @@ from eddyline.language import parse_script
 from eddyline.reference.answers import Reporter
 from eddyline.reference.engine import Context, StandingQuery
 from eddyline.rules import optimize
-from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.starts import Starts
+from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
 
 #: how many arrivals pass between two reports of progress
 _PROGRESS_ROWS = 1_000

@@ -27,7 +27,10 @@ UNITS: dict[str, str] = {
 
 #: words that end an item of FROM, so none of them can be an alias that is not introduced by AS
 CLAUSE_WORDS = frozenset(
-    "FOR WITH WHERE GROUP HAVING ORDER LIMIT OFFSET JOIN INNER LEFT RIGHT FULL CROSS NATURAL ON USING UNION SET".split()
+    (
+        *("FOR", "WITH", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "SET", "ON", "USING"),
+        *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL"),
+    )
 )
 
 

@@ -212,7 +212,9 @@ class StatementParser(QueryParser):
     def _delete(self) -> syntax.DeleteRows:
         self._need_word("FROM")
         name = self._name("a stream")
-        return syntax.DeleteRows(this=name, where=self._expression_needed("a condition") if self._word("WHERE") else None)
+        return syntax.DeleteRows(
+            this=name, where=self._expression_needed("a condition") if self._word("WHERE") else None
+        )
 
     # -- tags ---------------------------------------------------------------------------------------------------------
 
@@ -227,9 +229,7 @@ class StatementParser(QueryParser):
         if self._word("WHERE"):
             where = self._query() if self._at_query() else self._expression_needed("a condition")
         fields = self._tag_fields() if self._word("WITH") else {}
-        return syntax.AttachTag(
-            this=content, targets=targets, continuously=continuously or None, where=where, **fields
-        )
+        return syntax.AttachTag(this=content, targets=targets, continuously=continuously or None, where=where, **fields)
 
     def _tag_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}

@@ -1,0 +1,89 @@
+"""Printing and parsing are inverse: what is printed parses to the same tree, laid out or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from eddyline.language import format_script, parse_script, to_sql
+from golden.script_file import read_script
+from laws.streams import EXAMPLES, queries
+
+SCRIPTS = sorted((Path(__file__).parent.parent / "scripts").rglob("*.script"))
+
+STATEMENTS = [
+    "CREATE SENSED STREAM road (site INTEGER, time INTEGER) SITES (1, 2) EVERY 1 MIN TIMESTAMP BY time USING csv "
+    "OPTIONS (path 'road.csv', sep ';', header 'false')",
+    "CREATE STREAM IF NOT EXISTS network.tcpdump (ts TIMESTAMP, len BIGINT, d DECIMAL(10, 2), f FLOAT, x CHAR(4))",
+    "CREATE TABLE t (a STRING, b ARRAY<DOUBLE>)",
+    "road: sensed (site:integer, time:integer)",
+    "Prices( long timestamp; char(4) symbol; float price; )",
+    "CREATE QUERY a.b AS SELECT * FROM s",
+    "DROP QUERY IF EXISTS q",
+    "SET TICK '1 millisecond'",
+    "EXPLAIN SELECT a FROM s",
+    "EXPLAIN ALGEBRA q1",
+    "EXPLAIN ALGEBRA ATTACH TAG 'x' CONTINUOUSLY TO s",
+    "INSERT INTO s VALUES (1, 'it''s', NULL, -2.5), (2, '\\\\', TRUE, 1e3)",
+    "INSERT INTO s (a, `b c`) VALUES (1, DATE '2020-01-01')",
+    "UPDATE s SET a = a + 1, b = CASE WHEN a > 1 THEN 'x' END WHERE a IN (1, 2) AND NOT b LIKE 'x%'",
+    "DELETE FROM s",
+    "DELETE FROM s WHERE index = 3 OR tick BETWEEN 1 AND 5",
+    "ATTACH TAG 'Running' TO s.a, s.b WITH TAG_SIGN = '+' AND TAG_LIFESPAN = I AND TAG_MODE = COMBINE",
+    "ATTACH TAG 'x' TO s WHERE (SELECT a FROM s WHERE a > 80) WITH TAG_LIFESPAN = '30 minutes'",
+    "SELECT TAGS FROM s WHERE OBJECT = s.a AND TAGSIGN = '-' OR TAG LIKE 'x%'",
+    "SELECT TAGGED OBJECTS FROM s WITH TAGS",
+    "SELECT TAGGED OBJECTS FROM a [10 SEC] JOIN b AS c [RANGE 1 MIN] ON TAGS COOCCURRENCE(3)",
+    "SELECT TAG, AVG(x) AS m FROM s [ROWS 3] GROUP BY TAG JACCARD(0.25) WITH UNTAGGED",
+    "SELECT DISTINCT a.x, b.* FROM a [NOW] LEFT JOIN b [UNBOUNDED] USING (x, y) NATURAL JOIN c, d [SCAN 5 MIN]",
+    "SELECT a FROM s [PARTITION BY a, s.b ROWS 3] ORDER BY a DESC, b NULLS LAST, 3 LIMIT 5 OFFSET 2",
+    "SELECT wtime(*), COUNT(*) FROM s [RANGE BY '1 hour' START AT 5] GROUP BY a, 2 HAVING COUNT(*) > 1",
+    "WITH x AS (SELECT a FROM s), y AS (SELECT b FROM x) RSTREAM(SELECT * FROM y [ROWS 1])",
+    "SELECT a FROM (ISTREAM(SELECT a FROM (SELECT a FROM s WHERE a > 1) [NOW] AS k)) [FROM NOW-3 TO NOW SLIDE 2 ROWS]",
+    "SELECT * FROM s for (t = ST; t < ST + 50; t += 5) { WindowIs(s, t - 4, t); }",
+    "SELECT * FROM s CROSS JOIN r for (; t == 0; t = -1) { WindowIs(s, 1, 5); } "
+    "for (u = 9; u > 0; u--) { WindowIs(r, u, u + 2); }",
+    "SELECT a::STRING, TRY_CAST(a AS INT), EXTRACT(YEAR FROM t), INTERVAL '5' MINUTE, a <=> b, x || 'y', -a FROM s",
+    "SELECT SUM(DISTINCT a) FILTER (WHERE b > 0), a IS NOT DISTINCT FROM b, a RLIKE 'x.*', `select` FROM `from`",
+]
+
+
+def assert_round_trip(sql: str) -> None:
+    for statement in parse_script(sql):
+        for pretty in (False, True):
+            printed = to_sql(statement.tree, pretty)
+            again = parse_script(printed)
+            assert [s.tree for s in again] == [statement.tree], printed
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_every_form_prints_back(sql: str) -> None:
+    assert_round_trip(sql)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_golden_script_prints_back(path: Path) -> None:
+    script = read_script(path)
+    if script.error is not None and script.error.code == "SYNTAX_ERROR":
+        pytest.skip("does not parse, by intention")
+    assert_round_trip(script.sql)
+    once = format_script(script.sql)
+    assert [s.tree for s in parse_script(once)] == [s.tree for s in parse_script(script.sql)]
+    assert format_script(once) == once, "the layout of a laid-out script is itself"
+
+
+@settings(max_examples=150 * EXAMPLES, deadline=None)
+@given(queries)
+def test_random_queries_print_back(sql: str) -> None:
+    assert_round_trip(sql)
+
+
+def test_comments_survive_formatting() -> None:
+    text = "-- first\nselect a from s; -- behind\n\n/* block */\nselect b -- inside\nfrom s;\n-- last\n"
+    formatted = format_script(text)
+    for comment in ("-- first", "-- behind", "/* block */", "-- inside", "-- last"):
+        assert comment in formatted
+    assert format_script(formatted) == formatted
+    assert "SELECT a\nFROM s;" in formatted
