@@ -156,6 +156,18 @@ class SourceUnusable(EddylineError):
     code, sqlstate = "SOURCE_UNUSABLE", "22000"
 
 
+class MissingTime(EddylineError):
+    """A tuple without a value in the column that its time is taken from."""
+
+    code, sqlstate = "MISSING_TIME", "22004"
+
+
+class NoSuchTuple(EddylineError):
+    """A revision of a tuple that does not exist, or no longer."""
+
+    code, sqlstate = "NO_SUCH_TUPLE", "02000"
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The existing name that the user most likely meant.
 

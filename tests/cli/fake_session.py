@@ -22,15 +22,17 @@ class Session:
         on_reject: Callable[[Reject], None] = print,
         on_warning: Callable[[str], None] = print,
         on_progress: Callable[[Any], None] | None = None,
+        on_query: Callable[[str, tuple[str, ...]], None] = print,
     ) -> None:
         self._text, self._base, self._batch_rows = text, base, batch_rows
         self._on_reject, self._on_warning = on_reject, on_warning
-        self.queries = {"q1": ("batch_rows", "base")}
+        self._on_query = on_query
         if "syntax" in text:
             at = text.index("syntax")
             raise SyntaxProblem("a syntax error", Position(at, at + 6), hint="write better")
 
     def answers(self) -> Iterator[Answer]:
+        self._on_query("q1", ("batch_rows", "base"))
         yield TupleAnswer("q1", 60, 1, "+", (self._batch_rows, str(self._base)))
         if "reject" in self._text:
             self._on_reject(Reject("road", "road.csv", 3, "a,b", "too few fields: 2 instead of 4"))

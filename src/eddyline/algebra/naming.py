@@ -161,6 +161,7 @@ _SPECIAL_NAMES: dict[str, Callable[[Call], str]] = {
     "[]": lambda call: f"{_argument(call, 0)}[{_argument(call, 1)}]",
     "extract": lambda call: f"extract({_argument(call, 0)} FROM {_argument(call, 1)})",
     "interval": _moved_name,
+    "tick_to_timestamp": lambda call: _argument(call, 0),
     "log": _log_name,
     "ltrim": _trimmed_name("LEADING"),
     "rtrim": _trimmed_name("TRAILING"),

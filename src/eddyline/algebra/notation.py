@@ -102,8 +102,7 @@ def _function(function: tag.TagFunction) -> str:
 _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     stream.StreamAcquire: lambda n: (
         f'"{n.name}"',
-        _tick(n.interval),
-        "[" + ",".join(map(str, n.sites)) + "]",
+        *(() if n.interval is None else (_tick(n.interval), "[" + ",".join(map(str, n.sites)) + "]")),
     ),
     stream.StreamReceive: lambda n: (f'"{n.name}"',),
     stream.StreamSelect: lambda n: (_predicate(n.predicate),),

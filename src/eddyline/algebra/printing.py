@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from eddyline.algebra.coercion import ImplicitCast
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.node import WINDOW
 from eddyline.algebra.spelling import (
     INFIX,
     aggregate_text,
@@ -21,7 +22,7 @@ from eddyline.algebra.spelling import (
     type_text,
     written,
 )
-from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, INTEGER, SMALLINT, TINYINT
+from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TINYINT
 
 #: how tightly an operator binds; what binds less stands in parentheses
 _PRECEDENCE = {
@@ -39,6 +40,49 @@ _COMPARISON = _PRECEDENCE["="]
 #: operators of which a chain needs no parentheses on the left
 _CHAINS = frozenset({"or", "and", "+", "-", "*", "/", "%", "div", "||"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: words that are no names unless they are quoted
+_RESERVED = frozenset(
+    [
+        "AND",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "DISTINCT",
+        "DIV",
+        "ELSE",
+        "END",
+        "EXISTS",
+        "FALSE",
+        "FILTER",
+        "FOR",
+        "FROM",
+        "GROUP",
+        "HAVING",
+        "IN",
+        "INTERVAL",
+        "IS",
+        "JOIN",
+        "LIKE",
+        "LIMIT",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "ORDER",
+        "SELECT",
+        "SET",
+        "THEN",
+        "TRUE",
+        "UNION",
+        "USING",
+        "WHEN",
+        "WHERE",
+        "WINDOW",
+        "WITH",
+    ]
+)
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", FLOAT: "F", DOUBLE: "D"}
 
@@ -52,7 +96,7 @@ def sql_text(expr: TypedExpr) -> str:
 
 def _sql(expr: Expr) -> str:
     if isinstance(expr, Column):
-        return ".".join(_identifier(part) for part in (*(expr.relation or "").split("."), expr.name) if part)
+        return _column_sql(expr)
     if isinstance(expr, Literal):
         return _constant_sql(expr)
     if isinstance(expr, Aggregate):
@@ -68,15 +112,18 @@ def _sql(expr: Expr) -> str:
     return f"{spelling_of(expr)}({', '.join(map(_sql, expr.arguments))})"
 
 
+def _column_sql(column: Column) -> str:
+    if column.relation == WINDOW:
+        return f"{column.name}(*)"
+    return ".".join(_identifier(part) for part in (*(column.relation or "").split("."), column.name) if part)
+
+
 def _identifier(name: str) -> str:
-    return name if _NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"
+    return name if _NAME.fullmatch(name) and name.upper() not in _RESERVED else f"`{name.replace('`', '``')}`"
 
 
 def _quoted(text: str) -> str:
-    escaped = (
-        text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
-    )
-    return f"'{escaped}'"
+    return f"'{text.translate(_ESCAPES)}'"
 
 
 def _constant_sql(literal: Literal) -> str:
@@ -92,7 +139,7 @@ def _constant_sql(literal: Literal) -> str:
         return text if "." in text or len(text.lstrip("-")) > 18 else f"{text}BD"
     if literal.type == DOUBLE and "e" in repr(value):
         return repr(value)
-    return f"{value!r}{_SUFFIXES.get(literal.type, '')}" if literal.type != INTEGER else str(value)
+    return f"{value!r}{_SUFFIXES.get(literal.type, '')}"
 
 
 def _precedence(expr: Expr) -> int:
@@ -206,6 +253,8 @@ _SPECIAL_SQL: dict[str, Callable[[Call], str]] = {
     "||": lambda call: _infix_sql(call, "||") if len(call.arguments) == 2 else _concat_sql(call),
     "[]": lambda call: f"{_within(call.arguments[0], _PRIMARY)}[{_sql(call.arguments[1])}]",
     "extract": _extract_sql,
+    # the window's time is a tick for the engines, a TIMESTAMP for those who read it
+    "tick_to_timestamp": lambda call: _sql(call.arguments[0]),
     "timestampadd": _unit_sql,
     "timestampdiff": _unit_sql,
     "interval": lambda call: moved_text(call, lambda moment: _within(moment, _PRECEDENCE["+"])),

@@ -23,7 +23,7 @@ def _with_implicit(schema: Schema, implicit: bool) -> Schema:
 
 @dataclass(frozen=True)
 class StreamAcquire(StreamOp):
-    """The readings of a sensed extent: every `interval` ticks one tuple of each site.
+    """The readings of a sensed extent: every `interval` ticks one tuple of each site (None: nobody said how often).
 
     `declared` holds the extent's fields under the alias of the FROM clause. With `implicit` each tuple also shows
     its tick and index as attributes; with `tick_tags` it carries the tags that apply to it.
@@ -31,7 +31,7 @@ class StreamAcquire(StreamOp):
 
     name: str
     declared: Schema
-    interval: int
+    interval: int | None
     sites: tuple[int, ...]
     implicit: bool = False
     tick_tags: bool = False
@@ -45,7 +45,7 @@ class StreamAcquire(StreamOp):
         return self.tick_tags
 
     def check(self) -> None:
-        if self.interval <= 0:
+        if self.interval is not None and self.interval <= 0:
             raise InvalidAlgebra(f"{self.name} is acquired every {self.interval} ticks")
 
 

@@ -29,6 +29,7 @@ from eddyline.binder.datatype import data_type
 from eddyline.binder.interval import span_of
 from eddyline.binder.position import position_of
 from eddyline.errors import InvalidGrouping, NotSupported, Position, TypeMismatch
+from eddyline.language import syntax
 
 __all__ = ["Scope", "bind", "bind_predicate", "coerce", "data_type", "position_of"]
 
@@ -199,18 +200,20 @@ class Binder:
         return self.bind_all(arguments)
 
     def filter(self, node: exp.Expr) -> TypedExpr:
-        inner, condition = node.this, node.expression.this
-        if not isinstance(inner, exp.Anonymous):
-            raise NotSupported("FILTER follows an aggregate", position_of(node))
-        name = inner.this if isinstance(inner.this, str) else inner.this.name
-        return self.call(name, list(inner.expressions), inner, condition)
+        return self.modified(node.this, node.expression.this)
 
     def ignore_nulls(self, node: exp.Expr) -> TypedExpr:
         """`first(x) IGNORE NULLS`."""
-        inner = node.this
-        if not isinstance(inner, exp.Anonymous) or len(inner.expressions) != 1:
-            raise NotSupported("IGNORE NULLS follows first, last or any_value", position_of(node))
-        return self.call(inner.name, [*inner.expressions, exp.true()], inner)
+        return self.modified(node, None)
+
+    def modified(self, node: exp.Expr, condition: exp.Expr | None) -> TypedExpr:
+        """An aggregate with what may follow it: IGNORE NULLS, FILTER."""
+        inner = node.this if isinstance(node, exp.IgnoreNulls) else node
+        if not isinstance(inner, exp.Anonymous):
+            raise NotSupported("FILTER and IGNORE NULLS follow an aggregate", position_of(node))
+        name = inner.this if isinstance(inner.this, str) else inner.this.name
+        ignoring = [exp.true()] if isinstance(node, exp.IgnoreNulls) else []
+        return self.call(name, [*inner.expressions, *ignoring], inner, condition)
 
 
 Handler = Callable[[Binder, exp.Expr], TypedExpr]
@@ -286,6 +289,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Anonymous: Binder.anonymous,
     exp.Filter: Binder.filter,
     exp.IgnoreNulls: Binder.ignore_nulls,
+    exp.RespectNulls: operation.paren,
     exp.Array: lambda binder, node: binder.call("array", node.expressions, node),
     exp.Any: lambda binder, node: binder.call("any", [node.this], node),
     exp.CurrentTimestamp: _called("current_timestamp"),
@@ -301,6 +305,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
 
 _REFUSALS: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Window, "window functions (OVER) are not supported: windows belong to the FROM clause"),
+    (syntax.Query, "a query cannot stand inside an expression"),
     (exp.Query, "a query cannot stand inside an expression"),
     (exp.Exists, "EXISTS is not supported"),
     (exp.SubqueryPredicate, "a query cannot stand inside an expression"),

@@ -22,6 +22,7 @@ from eddyline.binder.datatype import data_type
 from eddyline.binder.interval import Span, span_of
 from eddyline.binder.position import position_of
 from eddyline.errors import NotSupported, TypeMismatch
+from eddyline.language import syntax
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
@@ -109,8 +110,8 @@ def in_(binder: Binder, node: exp.Expr) -> TypedExpr:
     choices = node.expressions
     if not choices and isinstance(field := node.args.get("field"), exp.Expr):
         choices = [field]
-    if not choices:
-        raise NotSupported("IN takes a list of values here, not a query", position_of(node))
+    if not choices or isinstance(choices[0], syntax.Query):
+        raise NotSupported("IN takes a list of values, not a query", position_of(node))
     return call.apply("in", (binder.bind(node.this), *binder.bind_all(choices)), node)
 
 

@@ -37,11 +37,13 @@ def output_names(items: Sequence[Item]) -> list[str]:
     Plain columns that collide are shown with their relation, whatever still collides is numbered.
     """
     count = Counter(item.name.lower() for item in items)
+    labels = Counter(item.expr.label.lower() for item in items if isinstance(item.expr, Column))
     names: list[str] = []
     taken: set[str] = set()
     for item in items:
         name = item.name
-        if count[name.lower()] > 1 and item.alias is None and isinstance(item.expr, Column):
+        collides = count[name.lower()] > 1 and item.alias is None
+        if collides and isinstance(item.expr, Column) and labels[item.expr.label.lower()] == 1:
             name = item.expr.label
         unique, number = name, 2
         while unique.lower() in taken:

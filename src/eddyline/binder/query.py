@@ -162,7 +162,8 @@ class _Select:
         relations = [i.relation for i in self.inputs]
         if any(i.is_bare_stream for i in self.inputs):
             return FromScope(relations)
-        return WindowScope(relations, clock_micros=self._clock_micros())
+        counted = not all(i.cql for i in self.inputs)
+        return WindowScope(relations, clock_micros=self._clock_micros(), counted=counted)
 
     def _clock_micros(self) -> int | None:
         """The length of a tick, if the first stream is stamped by points in time and not by ticks."""
@@ -220,6 +221,8 @@ class _Select:
                 items += self._star(inner)
                 continue
             expr = bind(inner, self.scope, aggregates=True)
+            if alias is None and isinstance(inner, exp.Column) and inner.name.lower() in self.scope.merged:
+                alias = self._declared_name(inner.name.lower())  # USING made one column of two
             items.append(Item(expr, alias, inner))
         return items
 
@@ -301,7 +304,11 @@ class _Select:
         if grouping is not None:
             operator = grouping.operator
             items = [Item(grouping.over_output(i.expr, i.shown, position_of(i.node)), i.alias, i.node) for i in items]
-            keys = [SortKey(grouping.over_output(k.expr, "ORDER BY", None), k.descending, k.nulls_first) for k in keys]
+            places = [position_of(node) for node in self.node.args.get("order") or ()]
+            keys = [
+                SortKey(grouping.over_output(k.expr, "ORDER BY", place), k.descending, k.nulls_first)
+                for k, place in zip(keys, places, strict=True)
+            ]
             if having is not None:
                 place = position_of(self.node.args["having"])
                 operator = WindowSelect(grouping.over_output(having, "HAVING", place), operator)

@@ -126,7 +126,7 @@ def _extent(source: syntax.Source, extent: Extent, env: Environment) -> Input:
         scan = Scan(extent.name, declared, interval)
         return Input(relation, scan, source, True, interval is None, cql=True, position=position)
     stream: StreamOp
-    if extent.kind == SENSED and extent.interval is not None:
+    if extent.kind == SENSED:
         stream = StreamAcquire(extent.name, declared, extent.interval, extent.sites, tick_tags=env.tagged)
     else:
         stream = StreamReceive(extent.name, declared, tick_tags=env.tagged)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.expression import Call, Literal, TypedExpr
 from eddyline.algebra.notation import notation
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
@@ -25,6 +25,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.errors import (
     DuplicateName,
     InvalidDefinition,
+    MissingTime,
     NotSupported,
     UnknownColumn,
     UnknownExtent,
@@ -223,8 +224,17 @@ class StatementBinder:
             values: list[TypedExpr] = [bind(exp.Null(), FromScope()) for _ in fields]
             for place, value in zip(places, row.expressions, strict=True):
                 values[place] = coerce(bind(value, FromScope()), fields[place].type, position_of(value))
+            self._check_time(extent, values, row)
             rows.append(tuple(values))
         return [Insert(extent, tuple(rows))]
+
+    def _check_time(self, extent: Extent, values: list[TypedExpr], row: exp.Expr) -> None:
+        if extent.timestamp is None:
+            return
+        time = values[extent.schema.names.index(extent.timestamp)]
+        constant = time.arguments[0] if isinstance(time, Call) and time.function == "cast" else time
+        if isinstance(constant, Literal) and constant.value is None:
+            raise MissingTime(f"{extent.timestamp} is NULL, but a tuple's time is taken from it", position_of(row))
 
     def _column_place(self, extent: Extent, column: exp.Expr) -> int:
         for place, found in enumerate(extent.schema.fields):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
@@ -35,7 +34,7 @@ class Catalog:
     extents: dict[str, Extent] = field(default_factory=dict)
     queries: dict[str, BoundQuery] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
-    taggers: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)  # extent → continuous taggers
+    taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())
@@ -52,13 +51,15 @@ class Catalog:
 
     def drop_query(self, name: str) -> None:
         del self.queries[name.lower()]
+        for taggers in self.taggers.values():
+            taggers[:] = [(query, tagger) for query, tagger in taggers if query.lower() != name.lower()]
 
     def add_tagger(self, stream: str, query: str, tagger: Tagger) -> None:
         self.taggers.setdefault(stream.lower(), []).append((query, tagger))
 
     def taggers_of(self, stream: str) -> list[Tagger]:
-        """The continuous taggers on a stream whose queries still stand."""
-        return [tagger for query, tagger in self.taggers.get(stream.lower(), []) if self.query(query)]
+        """The continuous taggers on a stream, in order of creation."""
+        return [tagger for _, tagger in self.taggers.get(stream.lower(), [])]
 
     def all_names(self) -> Iterator[str]:
         """Everything that FROM can name."""

@@ -66,9 +66,8 @@ def run_script(
             on_reject=log.add,
             on_warning=warn,
             on_progress=report,
+            on_query=printer.begin,
         )
-        for query, columns in session.queries.items():
-            printer.begin(query, columns)
         try:
             for answer in session.answers():
                 printer.show(answer)

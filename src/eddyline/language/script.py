@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from eddyline.errors import EddylineError, Position, SyntaxProblem
 from eddyline.language.balance import balance_connectors
@@ -64,6 +65,8 @@ def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
         trees = parser.statements_of(chunk.tokens, text)
     except Misparse as problem:
         raise SyntaxProblem(problem.message, problem.position, problem.hint) from None
+    except ParseError:  # from the few places where sqlglot does not say what is wrong
+        raise SyntaxProblem("the statement cannot be read", chunk.position) from None
     except RecursionError:
         raise SyntaxProblem("the statement is nested too deeply", chunk.position) from None
     for tree in trees:

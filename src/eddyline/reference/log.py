@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eddyline.errors import EddylineError
+from eddyline.errors import NoSuchTuple
 from eddyline.reference.element import Change, Row, Stamped, Values
-
-
-class NoSuchTuple(EddylineError):
-    """A revision of a tuple that does not exist, or no longer."""
-
-    code, sqlstate = "NO_SUCH_TUPLE", "02000"
 
 
 class StreamLog:
@@ -19,8 +13,13 @@ class StreamLog:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._last = 0
+        self._last = 0  # how many tuples have come
         self._standing: dict[int, Stamped] = {}
+
+    @property
+    def arrived(self) -> int:
+        """How many tuples have come, standing or not."""
+        return self._last
 
     def insert(self, tick: int, values: Values) -> Change:
         self._last += 1

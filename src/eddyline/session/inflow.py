@@ -9,13 +9,13 @@ from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger
-from eddyline.catalog.extent import Extent
-from eddyline.errors import EddylineError, InvalidTag
+from eddyline.catalog.extent import SENSED, Extent
+from eddyline.errors import InvalidTag, MissingTime, NoSuchTuple
 from eddyline.reference.coverage import Attach
 from eddyline.reference.element import Change, Clock, TagElement
 from eddyline.reference.expression import compile_expression, compile_predicate
 from eddyline.reference.feed import Arrived, Batch, Feed
-from eddyline.reference.log import NoSuchTuple, StreamLog
+from eddyline.reference.log import StreamLog
 from eddyline.reference.tag_input import tick_tag
 from eddyline.sources.arrival import DELETE, INSERT, TAG, Arrival
 from eddyline.sources.intake import time_position, to_tick
@@ -90,28 +90,30 @@ class Inflow:
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def insert(self, extent: Extent, values: Values) -> None:
+        log = self._logs[extent.name]
         tick = tick_of(extent, values, self._tick_micros)
-        self._add(extent.name, self._logs[extent.name].insert(self.reached or 0 if tick is None else tick, values))
+        if tick is None:
+            tick = acquired_tick(extent, log.arrived)
+        self._add(extent.name, log.insert(self.reached or 0 if tick is None else tick, values))
 
     def revise(
         self, extent: Extent, schema: Schema, where: TypedExpr | None, values: Sequence[TypedExpr] | None
     ) -> None:
-        """Send a revision of every standing tuple that satisfies the condition."""
+        """Send a revision of every standing tuple that satisfies the condition, or of none if one cannot be revised."""
         log = self._logs[extent.name]
         satisfies = None if where is None else compile_predicate(where, schema)
         compute = None if values is None else [compile_expression(value, schema) for value in values]
-        for index, stamped in list(log.standing()):
+        revisions: list[tuple[int, int, Values | None]] = []
+        for index, stamped in log.standing():
             row = (*stamped.row.values, stamped.tick, index)
             if satisfies is not None and not satisfies(row):
                 continue
-            if compute is None:
-                self._add(extent.name, log.delete(index))
-                continue
-            new = tuple(function(row) for function in compute)
-            if new == stamped.row.values:
-                continue
-            tick = tick_of(extent, new, self._tick_micros)
-            self._add(extent.name, log.replace(index, stamped.tick if tick is None else tick, new))
+            new = None if compute is None else tuple(function(row) for function in compute)
+            if new != stamped.row.values:
+                tick = None if new is None else tick_of(extent, new, self._tick_micros)
+                revisions.append((index, stamped.tick if tick is None else tick, new))
+        for index, tick, new in revisions:
+            self._add(extent.name, log.delete(index) if new is None else log.replace(index, tick, new))
 
     def attach(self, extent: Extent, tagger: Tagger) -> None:
         """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
@@ -154,6 +156,13 @@ def constants(rows: Iterable[Sequence[TypedExpr]]) -> list[Values]:
     return [tuple(compile_expression(value, nothing)(()) for value in row) for row in rows]
 
 
+def acquired_tick(extent: Extent, arrived: int) -> int | None:
+    """When a sensor without a clock of its own is read: all sites at once, interval after interval (Figure 2)."""
+    if extent.kind != SENSED or extent.interval is None:
+        return None
+    return arrived // max(1, len(extent.sites)) * extent.interval
+
+
 def tick_of(extent: Extent, values: Values, tick_micros: int) -> int | None:
     """The tick of a tuple by its TIMESTAMP BY column; None if the extent has none."""
     position = time_position(extent)
@@ -162,7 +171,3 @@ def tick_of(extent: Extent, values: Values, tick_micros: int) -> int | None:
     if values[position] is None:
         raise MissingTime(f"{extent.name}: {extent.timestamp} is NULL, but it is the TIMESTAMP BY column")
     return to_tick(extent, tick_micros)(values[position])
-
-
-class MissingTime(EddylineError):
-    code, sqlstate = "MISSING_TIME", "22004"

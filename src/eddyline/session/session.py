@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eddyline.algebra.answer import Answer, TextAnswer
+from eddyline.algebra.node import StreamOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.window import Scan
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
@@ -25,7 +27,9 @@ from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.errors import EddylineError, Position
 from eddyline.language import parse_script
 from eddyline.reference.answers import Reporter
+from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
+from eddyline.reference.feed import Batch, Feed
 from eddyline.rules import optimize
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.starts import Starts
@@ -71,27 +75,26 @@ class Session:
         on_reject: Callable[[Reject], None] = _ignore,
         on_warning: Callable[[str], None] = _ignore,
         on_progress: Callable[[Progress], None] | None = None,
+        on_query: Callable[[str, tuple[str, ...]], None] = lambda name, columns: None,
         without_rules: frozenset[str] = frozenset(),
     ) -> None:
         self._batch_rows = batch_rows
         self._base = base
         self._on_reject, self._on_warning, self._on_progress = on_reject, on_warning, on_progress
+        self._on_query = on_query
         self._without_rules = without_rules
         binder = StatementBinder(without_rules=without_rules)
-        self._places: dict[str, Position] = {}  # where each extent is declared
-        self._steps: list[Step] = []
+        self._steps: list[tuple[Position, Step]] = []  # with the place of the statement in the text
         for statement in parse_script(text):
             with _placed(statement.position):
-                steps = binder.bind(statement.tree)
-            self._steps += steps
-            self._places.update({s.extent.name: statement.position for s in steps if isinstance(s, Define)})
+                self._steps += [(statement.position, step) for step in binder.bind(statement.tree)]
         self._catalog = binder.catalog
         self.queries: Mapping[str, tuple[str, ...]] = {
-            step.name: step.query.columns for step in self._steps if isinstance(step, Register)
+            step.name: step.query.columns for _, step in self._steps if isinstance(step, Register)
         }
         self._sources: dict[str, Source] = {}
         self._inflow = Inflow(self._catalog.tick_micros, self._set_aside)
-        self._starts = Starts(self._steps, self._sources, self._catalog.tick_micros)
+        self._starts = Starts([step for _, step in self._steps], self._sources, self._catalog.tick_micros)
         self._standing: dict[str, tuple[StandingQuery, Reporter]] = {}
         self._tables: dict[str, list[tuple[object, ...]]] = {}
         self._flowed = False
@@ -105,12 +108,13 @@ class Session:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Answer]:
-        for step in self._steps:
+        for position, step in self._steps:
             if isinstance(step, Define):
-                with _placed(self._places[step.extent.name]):
+                with _placed(position):
                     self._open(step)
-        for step in self._steps:
-            yield from self._counted(self._run(step))
+        for position, step in self._steps:
+            with _placed(position):
+                yield from self._counted(self._run(step))
         yield from self._counted(self._flow())
         yield from self._counted(self._end())
         self._report_progress()
@@ -137,7 +141,7 @@ class Session:
         if isinstance(step, Register):
             yield from self._register(step.name, step.query)
         elif isinstance(step, Withdraw):
-            del self._standing[step.name]
+            self._standing.pop(step.name, None)
         elif isinstance(step, Show):
             yield TextAnswer(step.name, step.text)
         elif isinstance(step, AttachOnce):
@@ -156,11 +160,16 @@ class Session:
             yield from self._batch()
 
     def _register(self, name: str, query: BoundQuery) -> Iterator[Answer]:
+        self._on_query(name, query.columns)
         plan = optimize(query.plan, self._without_rules).plan
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
-        context = Context(self._inflow.feed, self._starts.of(query.streams), lambda table: self._tables[table])
+        feed = Feed([Batch({}, Clock(None, None))]) if _is_one_off(query) else self._inflow.feed
+        context = Context(feed, self._starts.of(query.streams), lambda table: self._tables[table])
         standing = StandingQuery(plan, context)
-        reporter = Reporter(name, query.columns, query.with_tags, joins, query.kind == TAGS)
+        reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
+        if _is_one_off(query):
+            yield from reporter.report(standing.step())
+            return
         self._standing[name] = (standing, reporter)
         for _ in self._inflow.feed.batches:
             yield from reporter.report(standing.step())
@@ -204,3 +213,8 @@ class Session:
             total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
             read = sum(source.bytes_read for source in self._sources.values())
             self._on_progress(Progress(self._rows, read, total, self._inflow.reached, self._answers))
+
+
+def _is_one_off(query: BoundQuery) -> bool:
+    """Whether a query reads tables alone, as they are: it is answered where it stands in the script, once."""
+    return not any(isinstance(op, StreamOp) or (isinstance(op, Scan) and op.interval) for op in query.plan.walk())

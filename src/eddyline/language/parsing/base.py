@@ -38,7 +38,7 @@ class Misparse(ParseError):
     """A place where the text does not parse. sqlglot backtracks on ParseError, so this is one."""
 
     def __init__(self, message: str, position: Position, hint: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, errors=[{}])  # sqlglot notes there what it was trying to parse
         self.message = message
         self.position = position
         self.hint = hint
@@ -81,6 +81,13 @@ class BaseParser(SparkParser):
 
     def _expected(self, what: str, hint: str | None = None) -> NoReturn:
         self._fail(f"expected {what}, found {_shown(self._curr)}", hint=hint)
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """As sqlglot's, but the call's place in the text ends with its closing parenthesis, not with its name."""
+        found = super()._parse_function_call(*args, **options)
+        if found is not None and "start" in found.meta:
+            found.meta["end"] = self._prev.end
+        return found
 
     # -- small parts --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from eddyline.language import syntax
 from eddyline.language.parsing.query import QueryParser
 
+_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH")
 _KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
 _TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
 
@@ -25,7 +26,9 @@ class StatementParser(QueryParser):
         while self._curr and isinstance(found[-1], syntax.Extent) and self._at_notation():
             found.append(self._one_statement())
         if self._curr:
-            self._fail(f"unexpected {self._curr.text!r}")
+            begins_statement = self._is_word(*_BEGINNINGS) or self._at_notation()
+            hint = f"is a ; missing before {self._curr.text}?" if begins_statement else None
+            self._fail(f"unexpected {self._curr.text!r}", hint=hint)
         return found
 
     def _one_statement(self) -> exp.Expr:

@@ -28,7 +28,7 @@ from eddyline.algebra.types import (
     is_numeric,
 )
 from eddyline.reference.functions.implementation import Evaluator, Implementation, given_types, typed
-from eddyline.reference.value import MICROSECOND, fitted, float32, wrapped
+from eddyline.reference.value import EXACT, MICROSECOND, fitted, float32, wrapped
 
 EPOCH = datetime(1970, 1, 1)
 EPOCH_DAY = EPOCH.date()
@@ -208,7 +208,7 @@ def _to_decimal(given: DataType, to: DataType) -> Cast:
     if given in (FLOAT, DOUBLE):
         return lambda value: fitted(Decimal(repr(value)), to) if math.isfinite(value) else None
     if given == TIMESTAMP:
-        return lambda value: fitted(Decimal(micros_of(value)).scaleb(-6), to)
+        return lambda value: fitted(Decimal(micros_of(value)).scaleb(-6, EXACT), to)
     return lambda value: fitted(Decimal(value), to)
 
 
@@ -241,7 +241,9 @@ def _to_timestamp(given: DataType) -> Cast:
         return lambda value: timestamp_of(int(value))
     if given in (FLOAT, DOUBLE):
         return lambda value: timestamp_of(_clamped(value * 1_000_000, 64)) if math.isfinite(value) else None
-    return lambda value: timestamp_of(int(value * 1_000_000))
+    if given.name == "DECIMAL":
+        return lambda value: timestamp_of(int(EXACT.multiply(value, Decimal(1_000_000))))
+    return lambda value: timestamp_of(value * 1_000_000)
 
 
 def caster(given: DataType, to: DataType) -> Cast:

@@ -9,7 +9,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from eddyline.algebra.expression import Call, Literal
-from eddyline.algebra.types import DATE, DOUBLE, FLOAT, STRING
+from eddyline.algebra.types import DATE, STRING, TIMESTAMP
 from eddyline.reference.functions.casting import (
     EPOCH_DAY,
     caster,
@@ -241,7 +241,8 @@ def _unix_timestamp(call: Call) -> Evaluator:
 
     def evaluate(value: Any, *pattern: str) -> int | None:
         found = moment(value, *(pattern or ((_DEFAULT_PATTERN,) if is_text else ())))
-        return None if found is None else micros_of(found) // 1_000_000
+        # towards zero, unlike unix_seconds
+        return None if found is None else _towards_zero(micros_of(found), 1_000_000)
 
     return evaluate
 
@@ -252,9 +253,7 @@ def _from_unixtime(seconds: int, pattern: str = _DEFAULT_PATTERN) -> str | None:
 
 
 def _timestamp_seconds(call: Call) -> Evaluator:
-    if given_types(call)[0] in (FLOAT, DOUBLE):
-        return lambda seconds: timestamp_of(int(seconds * 1_000_000)) if abs(seconds) < 1e15 else None
-    return lambda seconds: timestamp_of(int(seconds * 1_000_000))
+    return caster(given_types(call)[0], TIMESTAMP)
 
 
 def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: Decimal) -> datetime | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from eddyline.reference.value import EXACT
+
 _PLACE = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
@@ -52,7 +54,8 @@ def _formatted(kind: str, value: Any, text: Callable[[Any], str], flags: str, pr
         exact = Decimal(repr(value)) if isinstance(value, float) else value
         if isinstance(exact, int):
             return _refuse(kind)
-        return f"{exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP):{sign}{grouping}.{places}f}"
+        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=EXACT)
+        return f"{rounded:{sign}{grouping}.{places}f}"
     if kind in "eE":
         return f"{value:{sign}.{places}{kind}}"
     return _refuse(kind)

@@ -128,7 +128,7 @@ def _rounding(mode: str) -> Implementation:
         def floating(value: float, scale: int = 0) -> float:
             if not math.isfinite(value):
                 return value
-            return fit(float(_quantized(Decimal(repr(value)), scale, mode)))
+            return fit(float(_quantized(Decimal(repr(value)), scale, mode))) + 0.0  # never -0.0
 
         return floating
 

@@ -70,7 +70,7 @@ def _with_times(exact: Callable[[Any, Any], Any], call: Call) -> Evaluator:
 def _scaled(a: Any, b: Any) -> timedelta:
     """An interval times a number, rounded half up to the microsecond."""
     interval, factor = (a, b) if isinstance(a, timedelta) else (b, a)
-    micros = Decimal(interval // MICROSECOND) * Decimal(factor)
+    micros = EXACT.multiply(Decimal(interval // MICROSECOND), Decimal(factor))
     return int(micros.quantize(Decimal(1), rounding=ROUND_HALF_UP)) * MICROSECOND
 
 
@@ -133,7 +133,10 @@ def _positive_remainder(call: Call) -> Evaluator:
         if b == 0:
             return None
         remainder = _truncated_remainder(a, b)
-        return fit(_truncated_remainder(remainder + b, b) if remainder < 0 else remainder)
+        if remainder < 0:
+            shifted = EXACT.add(remainder, b) if isinstance(b, Decimal) else remainder + b
+            remainder = _truncated_remainder(shifted, b)
+        return fit(remainder)
 
     return evaluate
 
@@ -151,6 +154,8 @@ def _whole_quotient(a: Any, b: Any) -> int | None:
 
 
 def _negative(call: Call) -> Evaluator:
+    if call.type.name == "DECIMAL":
+        return EXACT.minus
     fit = _cast_back(call.type)
     return lambda a: fit(-a)
 

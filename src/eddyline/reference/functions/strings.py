@@ -12,6 +12,7 @@ from eddyline.algebra.types import DOUBLE, FLOAT, DataType
 from eddyline.reference.functions.casting import to_text
 from eddyline.reference.functions.formatting import format_string
 from eddyline.reference.functions.implementation import Evaluator, Implementation, given_types, null_aware, plain, typed
+from eddyline.reference.value import EXACT
 
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 _SOUNDEX = dict(zip("BFPVCGJKQSXZDTLMNR", "111122222222334556", strict=True))
@@ -162,7 +163,7 @@ def _format_number(call: Call) -> Evaluator:
         if places < 0:
             return None
         exact = Decimal(repr(value)) if floating else Decimal(value)
-        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
+        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN, context=EXACT)
         return f"{rounded:,.{places}f}"
 
     return evaluate

@@ -1,0 +1,130 @@
+"""The command line over the real session: what LANGUAGE.md fixes about running a script, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCHEMA = "CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t USING csv OPTIONS (path 's.csv');\n"
+
+
+def eddyline(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "eddyline", *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.csv").write_text("_op,_ref,a,t\n,,1,0\n,,2,60\n,,3,125\n=,2,5,60\n-,1,,\n,,9,100\n")
+    return tmp_path
+
+
+def test_jsonl_is_exactly_what_is_fixed(folder: Path) -> None:
+    script = SCHEMA + "SELECT a FROM s WHERE a > 1;\nSELECT MIN(a) FROM s [FROM NOW-1 TO NOW SLIDE 1 MIN];\n"
+    (folder / "x.sql").write_text(script)
+    done = eddyline(folder, "run", "x.sql", "--format", "jsonl")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        '{"query": "q2", "tick": 0, "window": 1, "op": "+", "rows": [{"min(a)": 1}]}',
+        '{"query": "q1", "tick": 60, "index": 2, "op": "+", "row": {"a": 2}}',
+        '{"query": "q1", "tick": 125, "index": 3, "op": "+", "row": {"a": 3}}',
+        '{"query": "q2", "tick": 60, "window": 2, "op": "+", "rows": [{"min(a)": 1}]}',
+        '{"query": "q2", "tick": 120, "window": 3, "op": "+", "rows": [{"min(a)": 2}]}',
+        '{"query": "q1", "tick": 60, "index": 2, "op": "=", "old": {"a": 2}, "row": {"a": 5}}',
+        '{"query": "q2", "tick": 120, "window": 3, "op": "=", "old_rows": [{"min(a)": 2}], "rows": [{"min(a)": 5}]}',
+        '{"query": "q2", "tick": 0, "window": 1, "op": "=", "old_rows": [{"min(a)": 1}], "rows": [{"min(a)": null}]}',
+        '{"query": "q2", "tick": 60, "window": 2, "op": "=", "old_rows": [{"min(a)": 1}], "rows": [{"min(a)": 5}]}',
+        '{"query": "q1", "tick": 100, "index": 4, "op": "+", "row": {"a": 9}}',
+    ]
+
+
+def test_relations_empty_windows_and_deletions(folder: Path) -> None:
+    script = (
+        SCHEMA
+        + "SELECT a FROM s [NOW];\nSELECT a FROM s [FROM NOW TO NOW SLIDE 1 MIN] WHERE a > 100;\nSELECT a FROM s;"
+    )
+    (folder / "x.sql").write_text(script)
+    lines = [json.loads(line) for line in eddyline(folder, "run", "x.sql", "--format", "jsonl").stdout.splitlines()]
+    assert {"query": "q1", "tick": 0, "op": "+", "row": {"a": 1}} in lines
+    assert {"query": "q1", "tick": 1, "op": "-", "row": {"a": 1}} in lines
+    assert {"query": "q2", "tick": 0, "window": 1, "op": "+", "rows": []} in lines
+    assert {"query": "q3", "tick": 0, "index": 1, "op": "-", "row": {"a": 1}} in lines
+
+
+def test_a_bad_script_runs_nothing(folder: Path) -> None:
+    (folder / "x.sql").write_text(SCHEMA + "SELECT a FROM s;\nSELECT\n  aa FROM s;\n")
+    done = eddyline(folder, "run", "x.sql", "--format", "jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "UNKNOWN_COLUMN (SQLSTATE 42703)" in done.stderr
+    assert "x.sql: line 4, column 3" in done.stderr
+    assert "4 |   aa FROM s;\n  |   ^^\n" in done.stderr
+    assert "did you mean a?" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_check_finds_all_errors_and_missing_files(folder: Path) -> None:
+    (folder / "x.sql").write_text(
+        "CREATE STREAM z (a INTEGER) USING csv OPTIONS (path 'none.csv');\n"
+        "SELECT b FROM z;\nSELEC;\nSELECT COUNT(*) FROM z;\nSELECT a FROM z;\n"
+    )
+    done = eddyline(folder, "check", "x.sql")
+    assert done.returncode == 2
+    for code in ("SOURCE_MISSING", "UNKNOWN_COLUMN", "SYNTAX_ERROR", "UNBOUNDED_STREAM"):
+        assert done.stdout.count(code) + done.stderr.count(code) == 1
+
+
+def test_rejected_revisions_say_where_they_stood(folder: Path) -> None:
+    (folder / "s.csv").write_text("_op,_ref,a,t\n,,1,0\n-,7,,\n,,x,3\n")
+    (folder / "x.sql").write_text(SCHEMA + "SELECT a FROM s;")
+    done = eddyline(folder, "run", "x.sql", "--rejects", "bad")
+    assert done.returncode == 0
+    assert "2 rows set aside" in done.stderr
+    kept = (folder / "bad" / "s.csv").read_text().splitlines()
+    assert len(kept) == 3
+    assert any(",3," in line and "_ref 7" in line for line in kept)
+    assert any(",4," in line and "is not an INTEGER" in line for line in kept)
+
+
+def test_a_name_may_be_used_again_after_it_was_dropped(folder: Path) -> None:
+    script = (
+        "CREATE STREAM s (t INTEGER, x INTEGER, y INTEGER) TIMESTAMP BY t;"
+        "CREATE QUERY a AS SELECT x, y FROM s; INSERT INTO s VALUES (1, 2, 3); DROP QUERY a;"
+        "CREATE QUERY a AS SELECT x FROM s; INSERT INTO s VALUES (2, 4, 5);"
+    )
+    done = eddyline(folder, "run", "-", "--format", "jsonl", stdin=script)
+    rows = [json.loads(line)["row"] for line in done.stdout.splitlines()]
+    assert rows == [{"x": 2, "y": 3}, {"x": 2}, {"x": 4}]
+
+
+def test_a_dropped_tagger_does_not_come_back(folder: Path) -> None:
+    script = (
+        "CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t; ATTACH TAG 'Hot' CONTINUOUSLY TO s.x; DROP QUERY q1;"
+        "CREATE QUERY q1 AS SELECT x FROM s; SELECT TAGS FROM s; INSERT INTO s VALUES (1, 2);"
+    )
+    done = eddyline(folder, "run", "-", "--format", "jsonl", stdin=script)
+    assert done.returncode == 0 and "Hot" not in done.stdout
+
+
+def test_a_missing_time_is_an_error_with_its_place(folder: Path) -> None:
+    script = "CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t;\nSELECT x FROM s;\nINSERT INTO s VALUES (NULL, 3);"
+    for command in ("run", "check"):
+        done = eddyline(folder, command, "-", stdin=script)
+        assert done.returncode == 2
+        assert "MISSING_TIME" in done.stdout + done.stderr and "line 3, column 22" in done.stdout + done.stderr
+
+
+def test_a_query_over_tables_is_answered_where_it_stands(folder: Path) -> None:
+    script = "CREATE TABLE d (a INTEGER); INSERT INTO d VALUES (1); SELECT a FROM d; INSERT INTO d VALUES (2); SELECT a FROM d;"
+    done = eddyline(folder, "run", "-", "--format", "jsonl", stdin=script)
+    assert [json.loads(line)["rows"] for line in done.stdout.splitlines()] == [[{"a": 1}], [{"a": 1}, {"a": 2}]]

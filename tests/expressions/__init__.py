@@ -1,0 +1,1 @@
+"""Scalar and aggregate expressions: from the text of the language to values, names and errors."""
