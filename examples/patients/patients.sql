@@ -22,5 +22,5 @@ SELECT TAGS FROM Patients WHERE TAGSIGN = '-';
 -- what people think of each reading
 CREATE QUERY opinions AS
 SELECT pid, TAG_COUNT('+') AS likes, TAG_COUNT('-') AS dislikes
-FROM Patients [FROM NOW-59 TO NOW SLIDE 1 MIN]
+FROM Patients [FROM NOW-59 TO NOW SLIDE 60 SEC]
 GROUP BY pid;

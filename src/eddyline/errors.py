@@ -7,6 +7,7 @@ and nothing else. Anything that is not an `EddylineError` is a bug of ours.
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -42,24 +43,47 @@ class EddylineError(Exception):
         self.message = message
         self.position = position
         self.hint = hint
+        #: other errors of the same statement, for whoever wants to know them all
+        self.others: list[EddylineError] = []
 
     def render(self, text: str | None = None, source: str | None = None) -> str:
         """The message as the user sees it: headline, place, the line with a caret, the hint."""
         parts = [f"ERROR {self.code} (SQLSTATE {self.sqlstate}): {self.message}"]
         if text is not None and self.position is not None:
             line, column = self.position.line_and_column(text)
-            lines = text.splitlines() or [""]
-            shown = lines[min(line, len(lines)) - 1].replace("\t", " ")
-            room = max(1, len(shown) - column + 1)
-            width = max(1, min(self.position.end - self.position.start, room))
             gutter = " " * len(str(line))
             place = f"line {line}, column {column}"
+            excerpt, carets = _excerpt(text, self.position, column)
             parts.append(f"{gutter}--> {source}: {place}" if source else f"{gutter}--> {place}")
-            parts.append(f"{line} | {shown}")
-            parts.append(f"{gutter} | {' ' * (column - 1)}{'^' * width}")
+            parts.append(f"{line} | {excerpt}")
+            parts.append(f"{gutter} | {carets}")
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
+
+
+#: a line longer than this is cut around the place that is wrong
+_WIDTH = 160
+
+
+def _excerpt(text: str, position: Position, column: int) -> tuple[str, str]:
+    """The line that holds the place, and the carets to put under it."""
+    start = min(position.start, len(text)) - (column - 1)
+    end = text.find("\n", start)
+    line = text[start : len(text) if end < 0 else end].rstrip("\r")
+    first, last = column - 1, max(column, min(column - 1 + position.end - position.start, len(line)))
+    cut = max(0, first - _WIDTH // 2)
+    shown = line[cut : cut + _WIDTH]
+    before, marked = line[cut:first], line[first : min(last, cut + _WIDTH)]
+    lead, tail = "… " if cut else "", " …" if cut + _WIDTH < len(line) else ""
+    carets = " " * (len(lead) + _cells(before)) + "^" * max(1, _cells(marked))
+    return lead + "".join(" " if c < " " else c for c in shown) + tail, carets
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for the characters of East Asia, none for combining marks."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
 class SyntaxProblem(EddylineError):

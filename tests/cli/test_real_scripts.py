@@ -37,8 +37,8 @@ def test_jsonl_is_exactly_what_is_fixed(folder: Path) -> None:
     done = eddyline(folder, "run", "x.sql", "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        '{"query": "q2", "tick": 0, "window": 1, "op": "+", "rows": [{"min(a)": 1}]}',
         '{"query": "q1", "tick": 60, "index": 2, "op": "+", "row": {"a": 2}}',
+        '{"query": "q2", "tick": 0, "window": 1, "op": "+", "rows": [{"min(a)": 1}]}',
         '{"query": "q1", "tick": 125, "index": 3, "op": "+", "row": {"a": 3}}',
         '{"query": "q2", "tick": 60, "window": 2, "op": "+", "rows": [{"min(a)": 1}]}',
         '{"query": "q2", "tick": 120, "window": 3, "op": "+", "rows": [{"min(a)": 2}]}',
@@ -125,6 +125,7 @@ def test_a_missing_time_is_an_error_with_its_place(folder: Path) -> None:
 
 
 def test_a_query_over_tables_is_answered_where_it_stands(folder: Path) -> None:
-    script = "CREATE TABLE d (a INTEGER); INSERT INTO d VALUES (1); SELECT a FROM d; INSERT INTO d VALUES (2); SELECT a FROM d;"
+    script = "CREATE TABLE d (a INTEGER); INSERT INTO d VALUES (1); SELECT a FROM d; INSERT INTO d VALUES (2);"
+    script += "SELECT a FROM d;"
     done = eddyline(folder, "run", "-", "--format", "jsonl", stdin=script)
     assert [json.loads(line)["rows"] for line in done.stdout.splitlines()] == [[{"a": 1}], [{"a": 1}, {"a": 2}]]

@@ -71,3 +71,10 @@ def test_sql(text: str, sql: str) -> None:
 
 def test_an_implicit_cast_that_stands_alone_is_shown() -> None:
     assert sql_text(ImplicitCast("cast", (bound("a"),), DOUBLE)) == "CAST(v.a AS DOUBLE)"
+
+
+def test_what_is_left_of_a_between_is_shown_as_it_is() -> None:
+    expr = bound("a between 1 and 2")
+    changed = expr.rewrite(lambda part: bound("p") if part == bound("a >= 1") else None)
+    assert sql_text(changed) == "v.p AND v.a <= 2"  # type: ignore[arg-type]
+    assert spark_name(changed) == "(p and (a <= 2))"  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ RUNNING = TickTag("Running", Applicability("Patients", (17,), ("measure",)), "us
             (),
             '{"query": "q4", "tick": 5, "op": "#", "tag": {"content": "x", "sign": null, "type": "junk", '
             '"lifespan": "I", "mode": "O", "tagger": "s", "applies_to": {"stream": "s", '
-            '"attribute_pattern": "m.*", "by_value": true, "values": "9+"}}}',
+            '"attributes": "m.*", "value": true, "values": "9+"}}}',
         ),
         (StixAnswer("q5", 5, "(4)2|(1-3)1"), (), '{"query": "q5", "tick": 5, "op": "#", "stix": "(4)2|(1-3)1"}'),
         (TextAnswer("q6", "a\n  b"), (), '{"query": "q6", "text": "a\\n  b"}'),

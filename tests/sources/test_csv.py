@@ -67,20 +67,20 @@ def test_rows_of_all_kinds(tmp_path: Path) -> None:
         ",63,,#,,{}\n"
     )
     found = rows(tmp_path, content, extent())
-    file = str(tmp_path / "road.csv")
+    file, lines = str(tmp_path / "road.csv"), content.splitlines()
     assert found == [
         Arrival("road", 2, "+", (1, 60, 3), 60),
         Arrival("road", 3, "+", (1, 61, 4), 61),
-        Arrival("road", 4, "=", (1, 62, None), 62, 1, file=file),
-        Arrival("road", 5, "-", None, None, 2, file=file),
-        Arrival("road", 6, "#", None, None, tag={"content": "hot"}, file=file),
-        Arrival("road", 7, "#", None, 63, tag={}, file=file),
+        Arrival("road", 4, "=", (1, 62, None), 62, 1, file=file, text="1,62,,=,1,"),
+        Arrival("road", 5, "-", None, None, 2, file=file, text=",,,-,2,"),
+        Arrival("road", 6, "#", None, None, tag={"content": "hot"}, file=file, text=lines[5]),
+        Arrival("road", 7, "#", None, 63, tag={}, file=file, text=",63,,#,,{}"),
     ]
 
 
 def test_deletions_need_no_values_not_even_empty_ones(tmp_path: Path) -> None:
     found = rows(tmp_path, "_op,_ref,site,time,temp\n-,7\n", extent())
-    assert found == [Arrival("road", 2, "-", None, None, 7, file=str(tmp_path / "road.csv"))]
+    assert found == [Arrival("road", 2, "-", None, None, 7, file=str(tmp_path / "road.csv"), text="-,7")]
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,11 @@ def test_one_object_a_line(tmp_path: Path) -> None:
 
 def test_rows_of_all_kinds(tmp_path: Path) -> None:
     content = '{"_op": "-", "_ref": 3}\n{"_op": "=", "_ref": "4", "id": 5}\n{"_op": "#", "_tag": {"content": "x"}}\n'
-    file = str(tmp_path / "in.json")
+    file, lines = str(tmp_path / "in.json"), content.splitlines()
     assert rows(tmp_path, content, WORDS) == [
-        Arrival("road", 1, "-", None, None, 3, file=file),
-        Arrival("road", 2, "=", (5, None), 5, 4, file=file),
-        Arrival("road", 3, "#", None, None, tag={"content": "x"}, file=file),
+        Arrival("road", 1, "-", None, None, 3, file=file, text=lines[0]),
+        Arrival("road", 2, "=", (5, None), 5, 4, file=file, text=lines[1]),
+        Arrival("road", 3, "#", None, None, tag={"content": "x"}, file=file, text=lines[2]),
     ]
 
 

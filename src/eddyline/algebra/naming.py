@@ -88,6 +88,9 @@ def _aggregate_name(expr: Aggregate) -> str:
     if expr.function == "percentile" and len(expr.arguments) == 2:
         # Spark shows how often each value counts
         expr = replace(expr, arguments=(*expr.arguments, Literal(1, INTEGER)))
+    if expr.function in ("first", "last", "any_value"):
+        # but not whether NULLs are ignored
+        expr = replace(expr, arguments=expr.arguments[:1])
     spelling = spelling_of(expr)
     text = aggregate_text(expr, _name, count_all="1")
     return _FORGOTTEN.get(spelling, spelling) + text.removeprefix(spelling)

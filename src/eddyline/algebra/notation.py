@@ -111,6 +111,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     stream.RStream: lambda n: (),
     stream.IStream: lambda n: (),
     stream.DStream: lambda n: (),
+    window.OneRow: lambda n: (),
     window.Scan: lambda n: (*(() if n.interval is None else (_tick(n.interval),)), f'"{n.table}"'),
     window.TimeWindow: lambda n: (
         f"(TimeScope {_tick(n.scope.start)} {_tick(n.scope.end)})",

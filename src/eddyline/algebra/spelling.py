@@ -40,11 +40,41 @@ INFIX = frozenset(
 
 
 def spelling_of(expr: Expr) -> str:
-    """The name the user called the function by."""
-    if isinstance(expr, SpeltCall | SpeltAggregate):
-        return expr.spelling
+    """The name the user called the function by, as long as the call still has the form that the name stands for.
+
+    Rewriting may have changed a part of it: what is left of a BETWEEN is then shown as the conjunction it is.
+    """
     assert isinstance(expr, Call | Aggregate)
+    if isinstance(expr, SpeltAggregate):
+        return expr.spelling
+    if isinstance(expr, SpeltCall) and _FORMS.get(expr.spelling, _any_form)(expr):
+        return expr.spelling
     return expr.function
+
+
+def _any_form(call: Call) -> bool:
+    return True
+
+
+def _is_between(call: Call) -> bool:
+    low, high = call.arguments
+    return (
+        (isinstance(low, Call) and low.function == ">=")
+        and (isinstance(high, Call) and high.function == "<=")
+        and written(low.arguments[0]) == written(high.arguments[0])
+    )
+
+
+def _is_nullif(call: Call) -> bool:
+    comparison, _, value = call.arguments
+    return isinstance(comparison, Call) and comparison.function == "=" and written(comparison.arguments[0]) == value
+
+
+def _is_moved(call: Call) -> bool:
+    return isinstance(written(call.arguments[1]), Literal)
+
+
+_FORMS: dict[str, Callable[[Call], bool]] = {"between": _is_between, "nullif": _is_nullif, "interval": _is_moved}
 
 
 def written(expr: Expr) -> Expr:

@@ -32,6 +32,15 @@ class Scan(WindowOp):
 
 
 @dataclass(frozen=True)
+class OneRow(WindowOp):
+    """What a query without FROM reads: a single tuple without attributes, always there."""
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(())
+
+
+@dataclass(frozen=True)
 class TimeScope:
     """The ends of a time window relative to its tick, both inclusive, in ticks (0 or negative)."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -21,6 +23,7 @@ from eddyline.algebra.relational import (
 )
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup, StreamProject, StreamSelect
 from eddyline.algebra.types import BOOLEAN, DATE, TIMESTAMP
+from eddyline.algebra.window import OneRow
 from eddyline.binder import call
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import bind, bind_predicate, position_of
@@ -31,7 +34,7 @@ from eddyline.binder.source import Input, bind_inputs
 from eddyline.binder.special import counts_tags
 from eddyline.binder.wtime import WindowScope
 from eddyline.catalog.catalog import RELATION, STREAM, WINDOWS, BoundQuery
-from eddyline.errors import InvalidDefinition, NotSupported, Unbounded, UnknownColumn
+from eddyline.errors import EddylineError, InvalidDefinition, NotSupported, Unbounded, UnknownColumn
 from eddyline.language import syntax
 
 
@@ -105,17 +108,20 @@ class _Select:
     env: Environment
     inputs: list[Input] = field(default_factory=list)
     scope: FromScope = field(default_factory=FromScope)
+    problems: list[EddylineError] = field(default_factory=list)
 
     def plan(self) -> Plan:
         if not self.node.args.get("sources"):
-            raise NotSupported("a query needs FROM", position_of(self.node), "name a stream or a table")
+            items, predicate = self._items(), self._where()
+            self._report_problems()
+            return Plan(self._window_plan([None], predicate, items), ())
         self.inputs = bind_inputs(self.node.args["sources"], self.node.args.get("loops") or (), self.env)
         is_stream = self._is_stream_query()
         self.scope = self._from_scope()
         join_conditions = self._join_conditions()
         items = self._items()
-        where = self.node.args.get("where")
-        predicate = None if where is None else bind_predicate(where, self.scope)
+        predicate = self._where()
+        self._report_problems()
         streams = tuple(dict.fromkeys(name for i in self.inputs for name in i.streams))
         if is_stream:
             return Plan(self._stream_plan(join_conditions, predicate, items), streams)
@@ -220,11 +226,38 @@ class _Select:
             if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
                 items += self._star(inner)
                 continue
-            expr = bind(inner, self.scope, aggregates=True)
-            if alias is None and isinstance(inner, exp.Column) and inner.name.lower() in self.scope.merged:
-                alias = self._declared_name(inner.name.lower())  # USING made one column of two
-            items.append(Item(expr, alias, inner))
+            with self._noting():
+                expr = bind(inner, self.scope, aggregates=True)
+                items.append(Item(expr, alias or self._merged_name(inner), inner))
         return items
+
+    def _merged_name(self, node: exp.Expr) -> str | None:
+        """The name of a column that USING made of two."""
+        is_merged = isinstance(node, exp.Column) and not node.table and node.name.lower() in self.scope.merged
+        return self._declared_name(node.name.lower()) if is_merged else None
+
+    def _where(self) -> TypedExpr | None:
+        """The condition, part by part, so that a mistake in one part does not hide those in others."""
+        where = self.node.args.get("where")
+        for part in _conjuncts_of(where) if where is not None else ():
+            with self._noting():
+                bind_predicate(part, self.scope)
+        self._report_problems()
+        return None if where is None else bind_predicate(where, self.scope)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Go on after an error: the statement has to be wrong only once, but all its errors are to be known."""
+        try:
+            yield
+        except EddylineError as problem:
+            self.problems.append(problem)
+
+    def _report_problems(self) -> None:
+        if self.problems:
+            first, *others = self.problems
+            first.others = [*first.others, *others]
+            raise first
 
     def _star(self, node: exp.Expr) -> list[Item]:
         star = node if isinstance(node, exp.Star) else node.this
@@ -320,7 +353,7 @@ class _Select:
 
     def _joined(self, conditions: list[TypedExpr | None]) -> tuple[WindowOp, list[TypedExpr]]:
         """The inputs side by side; conditions of inner joins are left for the selection above."""
-        operators = [i.build(self.env.tick_micros) for i in self.inputs]
+        operators = [i.build(self.env.tick_micros) for i in self.inputs] or [OneRow()]
         operator = operators[0]
         remaining: list[TypedExpr] = []
         assert isinstance(operator, WindowOp)
@@ -444,3 +477,7 @@ class _OutputsFirst:
         if len(parts) == 1 and parts[0].lower() in self.outputs:
             return self.outputs[parts[0].lower()]
         return self.scope.resolve(parts, position)  # type: ignore[arg-type]
+
+
+def _conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
+    return _conjuncts_of(node.this) + _conjuncts_of(node.expression) if isinstance(node, exp.And) else [node]

@@ -88,7 +88,7 @@ def _printer(format_: Format, bar: ProgressBar) -> Printer:
     write = _stdout_writer(bar)
     if format_ is Format.jsonl:
         return JsonLines(write)
-    return Tables(write, Painter(sys.stdout))
+    return Tables(write, Painter(sys.stdout), watched=sys.stdout.isatty())
 
 
 def _stdout_writer(bar: ProgressBar) -> Callable[[str], object]:

@@ -29,6 +29,9 @@ def to_sql(tree: exp.Expr, pretty: bool = False) -> str:
 class Printer(SparkGenerator):
     """sqlglot prints the expressions, the functions below print our nodes."""
 
+    # as the documents write it; Spark knows both
+    TYPE_MAPPING: ClassVar[dict[Any, str]] = {**SparkGenerator.TYPE_MAPPING, exp.DType.INT: "INTEGER"}
+
     def _separator(self) -> str:
         return "\n" if self.pretty else " "
 

@@ -39,7 +39,9 @@ def parse_script(text: str, errors: list[EddylineError] | None = None) -> list[S
         if errors is None:
             raise
         errors.append(problem)
-        return found
+        # what stands before the statement that cannot be cut into tokens is still looked at
+        whole = text.rfind(";", 0, problem.position.start) + 1 if problem.position else 0
+        return parse_script(text[:whole], errors) if whole else found
     for chunk in chunks:
         try:
             found.extend(_statements_of(chunk, text))

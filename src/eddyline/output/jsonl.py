@@ -148,8 +148,8 @@ def _applies_to(objects: Applicability) -> Iterator[Member]:
     if objects.attributes is not None:
         yield "attributes", json_text(objects.attributes)
     if objects.attribute_pattern is not None:
-        yield "attribute_pattern", json_string(objects.attribute_pattern)
+        yield "attributes", json_string(objects.attribute_pattern)
     if objects.by_value:
-        yield "by_value", "true"
+        yield "value", "true"
     if objects.values is not None:
         yield "values", json_string(objects.values)

@@ -43,7 +43,9 @@ _WAS = Cell("was", "old")
 class Tables:
     """Writes answers as tables; `write` gets whole lines, with their line feed."""
 
-    def __init__(self, write: Callable[[str], object], painter: Painter) -> None:
+    def __init__(self, write: Callable[[str], object], painter: Painter, watched: bool = True) -> None:
+        """`watched`: somebody looks on, so lines are not held back for long; a file gets the same bytes every time."""
+        self._watched = watched
         self._write = write
         self._paint = painter
         self._columns: dict[str, tuple[str, ...]] = {}
@@ -70,7 +72,7 @@ class Tables:
 
     def pause(self) -> None:
         """It may be a while until the next answer: nothing is held back longer than it has to."""
-        if self._held and time.monotonic() - self._held_since > HELD_SECONDS:
+        if self._watched and self._held and time.monotonic() - self._held_since > HELD_SECONDS:
             self.flush()
 
     def close(self) -> None:

@@ -46,6 +46,11 @@ def _scan(node: window.Scan, context: Context) -> Elements:
     return windows.scan(node, clocks, context.start, lambda: context.table(node.table))
 
 
+def _one_row(node: window.OneRow, context: Context) -> Elements:
+    clocks = (batch for batch in context.feed.of("") if isinstance(batch, Clock))
+    return windows.scan(window.Scan("", node.schema), clocks, context.start, lambda: [()])
+
+
 def _lookup(node: stream.StreamLookup, context: Context, elements: Elements, table: Elements) -> Elements:
     scan = node.table
     if not isinstance(scan, window.Scan):
@@ -64,6 +69,7 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     stream.IStream: lambda n, c, e: convert.to_stream(e, convert.inserted),
     stream.DStream: lambda n, c, e: convert.to_stream(e, convert.deleted),
     window.Scan: _scan,
+    window.OneRow: _one_row,
     window.TimeWindow: lambda n, c, e: windows.time_window(n, e, c.start),
     window.RowWindow: lambda n, c, e: windows.row_window(n, e),
     window.RangeWindow: lambda n, c, e: windows.range_window(n, e, c.start),

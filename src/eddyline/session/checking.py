@@ -23,7 +23,8 @@ def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
                     counts["extents"] += 1
                     open_source(step.extent, base, binder.catalog.tick_micros)  # is the file there, does it fit?
         except EddylineError as error:
-            error.position = error.position or statement.position
-            errors.append(error)
+            for problem in (error, *error.others):
+                problem.position = problem.position or statement.position
+                errors.append(problem)
     errors.sort(key=lambda error: error.position.start if error.position else 0)
     return errors, counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -101,9 +100,7 @@ class Session:
         self._rows = self._answers = 0
 
     def _set_aside(self, arrival: Arrival, reason: str) -> None:
-        fields = {"_op": arrival.op, "_ref": arrival.ref, "_tag": arrival.tag, "values": arrival.values}
-        said = json.dumps({k: v for k, v in fields.items() if v is not None}, default=str, ensure_ascii=False)
-        self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, said, reason))
+        self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, arrival.text, reason))
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ class Arrival:
     tick: int | None  # None if the extent has no TIMESTAMP BY and is not sensed, or on a row without a time
     ref: int | None = None  # the index that DELETE and REPLACE revise
     tag: dict[str, Any] | None = None  # the parsed `_tag` of TAG
-    file: str = ""  # where it stands; of DELETE, REPLACE and TAG, which may still turn out not to fit
+    file: str = ""  # where it stands and what it says; of DELETE, REPLACE and TAG, which may still turn out not to fit
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

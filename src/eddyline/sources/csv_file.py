@@ -52,6 +52,7 @@ class CsvReader:
             plan = self._plan(rows, file) if self._header else columns_by_position(self._extent)
             if plan is None:
                 return
+            intake.said = lambda: rows.text
             arrival = _tuples_only(plan, intake) if plan.only_tuples else _any_kind(plan, intake)
             for row in rows:
                 try:

@@ -38,6 +38,7 @@ class Intake:
         self._interval = extent.interval or 1
         self._insertions = 0
         self.file = ""  # the one being read
+        self.said: Callable[[], str] = str  # the text of the row being read
 
     def insertion(self, line: int, raw: Sequence[Any]) -> Arrival:
         """A tuple; the raw fields stand in the order of the schema."""
@@ -59,16 +60,27 @@ class Intake:
             return self.insertion(line, raw)
         if kind == TAG:
             return Arrival(
-                self._extent, line, TAG, None, self._tick_if_given(raw), tag=_parsed_tag(tag), file=self.file
+                self._extent,
+                line,
+                TAG,
+                None,
+                self._tick_if_given(raw),
+                tag=_parsed_tag(tag),
+                file=self.file,
+                text=self.said(),
             )
         index = _reference(kind, ref)
         if kind == DELETE:
-            return Arrival(self._extent, line, DELETE, None, self._tick_if_given(raw), index, file=self.file)
+            return Arrival(
+                self._extent, line, DELETE, None, self._tick_if_given(raw), index, file=self.file, text=self.said()
+            )
         try:
             values = self._conversion.values(raw)
         except BadValue as problem:
             raise BadRow(str(problem)) from None
-        return Arrival(self._extent, line, REPLACE, values, self._own_tick(values), index, file=self.file)
+        return Arrival(
+            self._extent, line, REPLACE, values, self._own_tick(values), index, file=self.file, text=self.said()
+        )
 
     def lost(self) -> None:
         """A row that could not even be read as fields also took its turn."""

@@ -56,6 +56,8 @@ class JsonReader:
     def rows(self, file: Path, intake: Intake, meter: ByteMeter) -> Iterator[Arrival | Reject]:
         with open_text(self._extent.name, file, self._encoding, meter) as text:
             pieces = self._elements(text.read()) if self._whole_file else self._lines(text)
+            source = ""
+            intake.said = lambda: legible(source)
             for line, source, decoded in pieces:
                 try:
                     yield self._arrival(line, BadRow(NOT_TEXT) if is_damaged(source) else decoded, intake)

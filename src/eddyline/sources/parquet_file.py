@@ -43,6 +43,12 @@ class ParquetReader:
             names = opened.schema_arrow.names
             plan = columns_by_name(self._extent, names, str(file))
             size, total, number = file.stat().st_size, max(1, opened.metadata.num_rows), 0
+            row: Sequence[Any] = ()
+
+            def said() -> str:
+                return json.dumps(dict(zip(names, row, strict=True)), default=str, ensure_ascii=False)
+
+            intake.said = said
             with meter.reading(file, lambda: size * number // total):
                 for row in self._raw_rows(opened, file):
                     number += 1
@@ -50,8 +56,7 @@ class ParquetReader:
                     try:
                         yield intake.row(number, op, ref, tag, [row[at] for at in plan.order])
                     except BadRow as problem:
-                        text = json.dumps(dict(zip(names, row, strict=True)), default=str, ensure_ascii=False)
-                        yield Reject(self._extent.name, str(file), number, text, str(problem))
+                        yield Reject(self._extent.name, str(file), number, said(), str(problem))
 
     def _open(self, file: Path) -> parquet.ParquetFile:
         try:

@@ -50,11 +50,13 @@ class BaseParser(SparkParser):
     STRICT_CAST = True  # CAST and TRY_CAST stay what they are, so that they print back
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-        name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+        name: SparkParser.FUNCTION_PARSERS[name]
+        for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY")  # with words between arguments
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
     }
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # array(1, 2)[0] is a call with a subscript
     # `x for …` would be read as a list comprehension
     RANGE_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
         kind: parse for kind, parse in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
@@ -199,4 +201,4 @@ def _in_our_words(message: str, token: Token | None) -> str:
     for theirs, ours in _PHRASES:
         if message.startswith(theirs):
             return f"{ours} before {_shown(token)}"
-    return f"unexpected {_shown(token)}"
+    return f"unexpected {_shown(token)}" if token else "the statement ends too early"

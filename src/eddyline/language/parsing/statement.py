@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from eddyline.errors import nearest
 from eddyline.language import syntax
 from eddyline.language.parsing.query import QueryParser
 
@@ -27,9 +28,15 @@ class StatementParser(QueryParser):
             found.append(self._one_statement())
         if self._curr:
             begins_statement = self._is_word(*_BEGINNINGS) or self._at_notation()
-            hint = f"is a ; missing before {self._curr.text}?" if begins_statement else None
+            hint = f"is a ; missing before {self._curr.text}?" if begins_statement else self._misspelt()
             self._fail(f"unexpected {self._curr.text!r}", hint=hint)
         return found
+
+    def _misspelt(self) -> str | None:
+        """`SELECT a FORM s`: the word before was taken for an alias, but it is nearly a keyword."""
+        word = self._prev.text.upper()
+        guess = nearest(word, ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "WITH"))
+        return f"did you mean {guess} instead of {self._prev.text}?" if guess and guess != word else None
 
     def _one_statement(self) -> exp.Expr:
         first = self._curr
