@@ -130,20 +130,9 @@ def _extent(source: syntax.Source, extent: Extent, env: Environment) -> Input:
         stream = StreamAcquire(extent.name, declared, extent.interval, extent.sites, tick_tags=env.tagged)
     else:
         stream = StreamReceive(extent.name, declared, tick_tags=env.tagged)
-    if env.tagged:
-        stream = _with_taggers(stream, extent, alias, env)
     relation.has_implicit = clause is None
     bound = Input(relation, stream, source, streams=(extent.name,), position=position)
     return _noting_window(bound)
-
-
-def _with_taggers(stream: StreamOp, extent: Extent, alias: str, env: Environment) -> StreamOp:
-    """The stream as it is behind all continuous taggers on it, in the order of their creation."""
-    from eddyline.binder.tag import retarget
-
-    for tagger in env.catalog.taggers_of(extent.name):
-        stream = retarget(tagger, stream, alias)
-    return stream
 
 
 def _noting_window(bound: Input) -> Input:

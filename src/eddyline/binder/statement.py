@@ -13,6 +13,7 @@ from eddyline.algebra.notation import notation
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tagging import behind_taggers
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import bind, bind_predicate, coerce, position_of
@@ -49,6 +50,7 @@ class Register:
 
     name: str
     query: BoundQuery
+    tagger: tuple[str, Tagger] | None = None  # of a continuous tagging query: the stream and what tags it
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ class StatementBinder:
         name = node.this.text_form
         if self.catalog.query(name) is not None or self.catalog.extent(name) is not None:
             raise DuplicateName(f"{name} exists already", position_of(node.this))
+        if isinstance(node.args["query"], syntax.AttachTag):
+            return self._tag_continuously(node.args["query"], name)
         return self._register(name, bind_query(node.args["query"], self._env))
 
     def _bare_query(self, node: syntax.Query) -> list[Step]:
@@ -189,7 +193,7 @@ class StatementBinder:
                 query = bind_query(target, self._env)
         if mode == "ALGEBRA":
             return [Show(name, notation(query.plan))]
-        best = optimize(query.plan, self.without_rules)
+        best = optimize(behind_taggers(query.plan, self.catalog.taggers_of), self.without_rules)
         applied = ", ".join(best.applied) or "none"
         return [Show(name, f"{notation(best.plan)}\nengine: reference\nrules applied: {applied}")]
 
@@ -280,11 +284,19 @@ class StatementBinder:
         if not node.args.get("continuously"):
             extent, tagger = bind_attach(node, self._env, USER)
             return [AttachOnce(extent, tagger)]
-        name = self._next_name()
+        return self._tag_continuously(node, self._next_name())
+
+    def _tag_continuously(self, node: syntax.AttachTag, name: str) -> list[Step]:
+        if not node.args.get("continuously"):
+            raise InvalidDefinition(
+                "an ad hoc tag is no query",
+                position_of(node),
+                "write ATTACH TAG … CONTINUOUSLY, or leave CREATE QUERY out",
+            )
         extent, tagger, query = bind_continuous(node, self._env, name)
-        steps = self._register(name, query)
+        self.catalog.add_query(name, query)
         self.catalog.add_tagger(extent.name, name, tagger)
-        return steps
+        return [Register(name, query, (extent.name, tagger))]
 
 
 _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = {

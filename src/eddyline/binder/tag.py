@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from eddyline.algebra.expression import Aggregate, Column, Expr, Named, TypedExpr, conjunction
@@ -62,8 +60,6 @@ def bind_attach(node: syntax.AttachTag, env: Environment, tagger: str) -> tuple[
     stream: StreamOp = StreamReceive(extent.name, declared, tick_tags=True)
     condition = _condition(node, extent, alias, declared)
     spec = _spec(node, attributes, by_value, env.tick_micros)
-    for earlier in env.catalog.taggers_of(extent.name):
-        stream = retarget(earlier, stream, alias)
     return extent, Tagger(spec, tagger, condition, bool(node.args.get("continuously")), stream)
 
 
@@ -176,17 +172,6 @@ def _lifespan(node: exp.Expr | None, tick_micros: int) -> int | None:
         return text_in_ticks(node.name, tick_micros, position_of(node))
     except EddylineError as problem:
         raise InvalidTag(problem.message, problem.position, problem.hint) from None
-
-
-def retarget(tagger: Tagger, stream: StreamOp, alias: str) -> Tagger:
-    """The same tagger over another form of its stream, known by another alias."""
-    condition = tagger.condition
-
-    def renamed(expr: Expr) -> Expr | None:
-        return replace(expr, relation=alias) if isinstance(expr, Column) else None
-
-    moved = None if condition is None else condition.rewrite(renamed)
-    return replace(tagger, condition=moved, input=stream)  # type: ignore[arg-type]
 
 
 def bind_continuous(node: syntax.AttachTag, env: Environment, name: str) -> tuple[Extent, Tagger, BoundQuery]:

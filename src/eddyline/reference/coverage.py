@@ -36,9 +36,10 @@ class Coverage:
     tuples that come later than that (None: for ever).
 
     Overwriting ends what the same tagger said earlier about the same object. If the new tag is for any tuple, its
-    objects are attributes of the stream, so the earlier tag loses them for good: it does not come back when the new
-    one expires, because a tagger overwrites to retract (section 3.2, "Mode"). If the new tag is for some tuples only
-    (listed, by value or by condition), the earlier one loses just the objects that the new one covers.
+    objects are attributes of the stream, so the earlier tag loses them for good from the new one's time on: it does not
+    come back when the new one expires, because a tagger overwrites to retract (section 3.2, "Mode"). If the new tag is
+    for some tuples only (listed, by value or by condition), the earlier one loses just the objects that the new one
+    covers.
     """
 
     def __init__(
@@ -49,21 +50,25 @@ class Coverage:
         self.dictionary = dictionary or shipped()
         self.lateness = lateness
         self._texts = tuple(to_text(declared.type) for declared in schema.fields)
-        self._active: list[_ActiveTag] = []
+        self._active: list[_ActiveTag] = []  # in order of arrival
+        self._past: list[_ActiveTag] = []  # whose time is over, kept for tuples that come late
         self._waiting: list[Attach] = []
-        self._made = 0
+        self._made = self._arrived = 0
         self._reached_tick: int | None = None
         self._reached_index = 0
 
     def __len__(self) -> int:
         """How many tags are active or wait for their first tuple."""
-        return len(self._active) + len(self._waiting)
+        return len(self._active) + len(self._past) + len(self._waiting)
 
     def arrive(self, element: TagElement, condition: Condition | None = None) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
-        new = _ActiveTag(element.tag, element.tag.applies_to.positions(self.schema), condition, self._texts)
+        self._arrived += 1
+        positions = element.tag.applies_to.positions(self.schema)
+        new = _ActiveTag(self._arrived, element.tag, positions, condition, self._texts)
         if new.overwrites_any_tuple and not self._is_over(new):
-            self._active = [active for active in self._active if active.lose(new)]
+            for active in (*self._past, *self._active) if self._is_late(element.tag.timestamp) else self._active:
+                active.lose(new)
         if new.fields != frozenset():
             self._active.append(new)
 
@@ -99,7 +104,10 @@ class Coverage:
     def marks_on(self, index: int, stamped: Stamped) -> tuple[Mark, ...]:
         """The marks that the active tags leave on the tuple that comes next in the stream."""
         marks: list[Mark] = []
-        for active in self._active:
+        candidates = self._active
+        if self._past and self._is_late(stamped.tick):
+            candidates = sorted((*self._past, *self._active), key=lambda tag: tag.number)
+        for active in candidates:
             mark = active.on(index, stamped)
             if mark is None:
                 continue
@@ -112,16 +120,26 @@ class Coverage:
         self._collect()
         return tuple(marks)
 
+    def _is_late(self, tick: int) -> bool:
+        return self._reached_tick is not None and tick < self._reached_tick
+
     def _collect(self) -> None:
+        if self.lateness is None:
+            self._past += [active for active in self._active if self._has_passed(active, 0)]
         self._active = [active for active in self._active if not self._is_over(active)]
 
     def _is_over(self, active: _ActiveTag) -> bool:
-        tuples, end = active.tag.applies_to.tuples, active.tag.end
-        if active.used_up or (tuples is not None and max(tuples, default=0) <= self._reached_index):
-            return True
-        if end is None or self.lateness is None or self._reached_tick is None:
-            return False
-        return end + self.lateness <= self._reached_tick
+        """Whether a tag can cover nothing more, or only what comes later than `lateness` allows."""
+        return self._is_used_up(active) or self._has_passed(active, self.lateness or 0)
+
+    def _is_used_up(self, active: _ActiveTag) -> bool:
+        tuples = active.tag.applies_to.tuples
+        return active.used_up or (tuples is not None and max(tuples, default=0) <= self._reached_index)
+
+    def _has_passed(self, active: _ActiveTag, lateness: int) -> bool:
+        end = active.end
+        passed = end is not None and self._reached_tick is not None and end + lateness <= self._reached_tick
+        return passed and not self._is_used_up(active)
 
 
 def covered(
@@ -161,24 +179,43 @@ def with_marks(stamped: Stamped | None, marks: tuple[Mark, ...]) -> Stamped | No
 
 @dataclass(slots=True)
 class _ActiveTag:
+    number: int  # in order of arrival
     tag: TickTag
-    fields: frozenset[int] | None  # what it still has after others have overwritten it
+    fields: frozenset[int] | None
     condition: Condition | None
     texts: tuple[Cast, ...]  # how the values of each field are written, for patterns
     followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
     used_up: bool = False
+    losses: list[Mark] = field(default_factory=list)  # to tags that overwrite it, from their time on
+    ended: int | None = None  # when it has lost everything
 
     @property
     def overwrites_any_tuple(self) -> bool:
         return self.tag.mode == OVERWRITE and self.condition is None and self.tag.applies_to.any_tuple
 
-    def lose(self, new: _ActiveTag) -> bool:
-        """Give up what `new` overwrites; whether anything is left."""
-        left = _overwritten(Mark(self.tag, self.fields), Mark(new.tag, new.fields))
-        if left is None:
-            return False
-        self.fields = left.fields
-        return True
+    @property
+    def end(self) -> int | None:
+        """The first tick at which it covers nothing any more, None if that is not known."""
+        ends = [tick for tick in (self.tag.end, self.ended) if tick is not None]
+        return min(ends, default=None)
+
+    def lose(self, new: _ActiveTag) -> None:
+        """Give up what `new` overwrites, from the time of `new` on."""
+        own, other = Mark(self.tag, self.fields), Mark(new.tag, new.fields)
+        if _overwritten(own, other) == own:
+            return
+        self.losses.append(other)
+        since = new.tag.timestamp
+        if self._left_at(max(since, self.ended or since)) is None:
+            self.ended = since if self.ended is None else min(since, self.ended)
+
+    def _left_at(self, tick: int) -> Mark | None:
+        """What it still has at a tick after others have overwritten it."""
+        left: Mark | None = Mark(self.tag, self.fields)
+        for loss in self.losses:
+            if left is not None and loss.tag.timestamp <= tick:
+                left = _overwritten(left, loss)
+        return left
 
     def on(self, index: int, stamped: Stamped) -> Mark | None:
         """The mark that the tag leaves on a tuple, None if it does not cover it."""
@@ -188,10 +225,13 @@ class _ActiveTag:
             return None
         if self.condition is not None and not self.condition(values):
             return None
-        if self.fields is None:
+        left = self._left_at(stamped.tick)
+        if left is None:
+            return None
+        if left.fields is None:
             fields, covers = None, applies_to.values is None or any(map(self._has_pattern, count(), values))
         else:
-            fields = frozenset(position for position in self.fields if self._holds(position, values[position]))
+            fields = frozenset(position for position in left.fields if self._holds(position, values[position]))
             covers = bool(fields)
         if not covers:
             return None

@@ -73,12 +73,15 @@ def _batches(*sides: Iterator[StreamElement]) -> Iterator[tuple[list[_Arrival], 
 
 @dataclass(frozen=True, slots=True)
 class _Tuple:
-    """A tuple that has arrived; `place` is its rank among the arrivals of both sides."""
+    """A tuple that stands. Joining goes by `place`: by tick, the left stream before the right, then by index."""
 
     side: int
     index: int
-    place: int
     stamped: Stamped
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        return self.stamped.tick, self.side, self.index
 
     @property
     def key(self) -> tuple[int, int]:
@@ -119,7 +122,6 @@ class _Join:
         self.ranges = (node.left_range, node.right_range)
         self.widths = (len(node.left.schema), len(node.right.schema))
         self.sides = (_Side(), _Side())
-        self.places = count()
         self.indexes = count(1)
         #: for each tuple and match what was sent: the objects with their indexes in the output
         self.sent: dict[Key, dict[TagPair, dict[Key, tuple[int, Stamped]]]] = {}
@@ -127,24 +129,21 @@ class _Join:
     def process(self, side: int, change: Change) -> Iterator[StreamElement | StixElement]:
         old, new = self.sides[side].take(change.index), None
         if change.new is not None:
-            new = _Tuple(side, change.index, next(self.places) if old is None else old.place, change.new)
+            new = _Tuple(side, change.index, change.new)
             self.sides[side].put(new)
-        if old is None:
-            yield from self.answer((side, change.index))
-            return
         for key in self.affected([version for version in (old, new) if version is not None]):
             yield from self.answer(key)
 
     def affected(self, versions: list[_Tuple]) -> list[Key]:
-        """The revised tuple, and those that came after it and had or have it in their windows."""
-        places = {version.place: version.key for version in versions}
+        """The tuple itself, and those behind it that had or have it in their windows: if it is late, there are some."""
+        places = {version.key: version.place for version in versions}
         for version in versions:
             tick = version.stamped.tick
             for side in self.sides:
                 for other in side.between(tick, tick + self.ranges[version.side]):
                     if other.place > version.place:
-                        places[other.place] = other.key
-        return [key for _, key in sorted(places.items())]
+                        places[other.key] = other.place
+        return sorted(places, key=lambda key: places[key])
 
     def answer(self, key: Key) -> Iterator[StreamElement | StixElement]:
         """What is sent for a tuple, as the difference to what was sent for it before."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import Call, Column, Expr, Literal
 from eddyline.algebra.node import Operator
+from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive, StreamSelect
 from eddyline.algebra.tag import TaggedObjectSelection, Tagger, TagPredicate, TagSelection
 
+#: operators that hand on the tags of their input as they are
+_SAME_TAGS = (Tagger, StreamSelect, StreamAlias, StreamReceive, StreamAcquire)
 _NEGATED = {True: False, False: True, None: None}
 
 
@@ -23,6 +26,8 @@ def push_tag_predicates(plan: Operator) -> Operator:
 
 
 def _without_idle(node: Operator, predicate: TagPredicate) -> Operator:
+    if not isinstance(node, _SAME_TAGS):
+        return node  # what is below is counted, grouped or joined by its tags, and needs them all
     below = [_without_idle(operator, predicate) for operator in node.inputs]
     if isinstance(node, Tagger) and not _may_satisfy(node, predicate):
         return below[0]

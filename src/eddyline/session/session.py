@@ -10,6 +10,8 @@ from pathlib import Path
 from eddyline.algebra.answer import Answer, TextAnswer
 from eddyline.algebra.node import StreamOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tagging import behind_taggers
 from eddyline.algebra.window import Scan
 from eddyline.binder.statement import (
     AttachOnce,
@@ -95,6 +97,8 @@ class Session:
         self._inflow = Inflow(self._catalog.tick_micros, self._set_aside)
         self._starts = Starts([step for _, step in self._steps], self._sources, self._catalog.tick_micros)
         self._standing: dict[str, tuple[StandingQuery, Reporter]] = {}
+        self._waiting: dict[str, BoundQuery] = {}  # registered, but no data has come yet
+        self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._tables: dict[str, list[tuple[object, ...]]] = {}
         self._flowed = False
         self._rows = self._answers = 0
@@ -136,9 +140,11 @@ class Session:
 
     def _run(self, step: Step) -> Iterator[Answer]:
         if isinstance(step, Register):
-            yield from self._register(step.name, step.query)
+            yield from self._register(step)
         elif isinstance(step, Withdraw):
+            self._waiting.pop(step.name, None)
             self._standing.pop(step.name, None)
+            self._taggers = [tagger for tagger in self._taggers if tagger[0] != step.name]
         elif isinstance(step, Show):
             yield TextAnswer(step.name, step.text)
         elif isinstance(step, AttachOnce):
@@ -156,20 +162,42 @@ class Session:
             self._inflow.revise(step.extent, step.schema, step.where, step.values)
             yield from self._batch()
 
-    def _register(self, name: str, query: BoundQuery) -> Iterator[Answer]:
-        self._on_query(name, query.columns)
-        plan = optimize(query.plan, self._without_rules).plan
-        joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
-        feed = Feed([Batch({}, Clock(None, None))]) if _is_one_off(query) else self._inflow.feed
-        context = Context(feed, self._starts.of(query.streams), lambda table: self._tables[table])
-        standing = StandingQuery(plan, context)
-        reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
-        if _is_one_off(query):
-            yield from reporter.report(standing.step())
+    def _register(self, step: Register) -> Iterator[Answer]:
+        self._on_query(step.name, step.query.columns)
+        if _is_one_off(step.query):
+            yield from self._answered_once(step.name, step.query)
             return
-        self._standing[name] = (standing, reporter)
-        for _ in self._inflow.feed.batches:
-            yield from reporter.report(standing.step())
+        self._waiting[step.name] = step.query
+        if step.tagger is not None:
+            self._taggers.append((step.name, *step.tagger))
+        if self._inflow.feed.batches:  # data has flowed: it begins at once, with all that has passed
+            yield from self._begin_waiting()
+
+    def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:
+        feed = Feed([Batch({}, Clock(None, None))])
+        standing, reporter = self._started(name, query, feed)
+        yield from reporter.report(standing.step())
+
+    def _begin_waiting(self) -> Iterator[Answer]:
+        """Queries begin with the data, so that taggers created after them tag for them too."""
+        waiting, self._waiting = self._waiting, {}
+        for name, query in waiting.items():
+            standing, reporter = self._standing[name] = self._started(name, query, self._inflow.feed)
+            for _ in self._inflow.feed.batches:
+                yield from reporter.report(standing.step())
+
+    def _started(self, name: str, query: BoundQuery, feed: Feed) -> tuple[StandingQuery, Reporter]:
+        plan = optimize(behind_taggers(query.plan, self._taggers_before(name)), self._without_rules).plan
+        context = Context(feed, self._starts.of(query.streams), lambda table: self._tables[table])
+        joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
+        reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
+        return StandingQuery(plan, context), reporter
+
+    def _taggers_before(self, name: str) -> Callable[[str], list[Tagger]]:
+        """The taggers on a stream; a tagging query itself sees the tags of those before it only."""
+        names = [query for query, _, _ in self._taggers]
+        seen = self._taggers[: names.index(name)] if name in names else self._taggers
+        return lambda stream: [tagger for _, tagged, tagger in seen if tagged == stream]
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -197,9 +225,12 @@ class Session:
             yield from self._batch()
 
     def _batch(self, ended: bool = False) -> Iterator[Answer]:
+        starting = list(self._waiting)
         if self._inflow.end_batch(ended):
-            for standing, reporter in list(self._standing.values()):
-                yield from reporter.report(standing.step())
+            yield from self._begin_waiting()
+            for name, (standing, reporter) in list(self._standing.items()):
+                if name not in starting:
+                    yield from reporter.report(standing.step())
 
     def _end(self) -> Iterator[Answer]:
         yield from self._batch(ended=True)

@@ -79,6 +79,7 @@ class QueryParser(LoopParser):
         if not args["distinct"]:
             self._word("ALL")
         args["expressions"] = self._select_list()
+        tags_early = self._word("WITH", "TAGS") if isinstance(args["expressions"][0], syntax.TaggedObjects) else False
         args["sources"] = self._sources() if self._word("FROM") else None
         args["where"] = self._expression_needed("a condition") if self._word("WHERE") else None
         args["group"] = self._group() if self._match(TokenType.GROUP_BY) else None
@@ -87,7 +88,7 @@ class QueryParser(LoopParser):
         args["limit"] = self._whole_number("a number of rows") if self._word("LIMIT") else None
         args["offset"] = self._whole_number("a number of rows") if self._word("OFFSET") else None
         args["loops"] = self._loops() or None
-        args["with_tags"] = self._word("WITH", "TAGS") or None
+        args["with_tags"] = self._word("WITH", "TAGS") or tags_early or None
         if args["with_tags"] and not args["loops"]:
             args["loops"] = self._loops() or None
         return self._spanned(syntax.SelectQuery(**args), first)

@@ -66,7 +66,9 @@ class StatementParser(QueryParser):
         if self._word("QUERY"):
             name = self._name("the query's name")
             self._need_word("AS")
-            return syntax.CreateQuery(this=name, query=self._query())
+            first = self._curr
+            tags = self._word("ATTACH")
+            return syntax.CreateQuery(this=name, query=self._spanned(self._attach(), first) if tags else self._query())
         if self._word("SENSED", "STREAM"):
             kind = "sensed"
         elif self._word("STREAM"):
