@@ -49,8 +49,8 @@ class Data:
                 tuples[row["_ref"]] = TaggedTuple(row["t"], row["_ref"], values)
         return [tuples[i] for i in sorted(tuples)]
 
-    def inserted_ticks(self, name: str) -> list[int]:
-        return [row["t"] for row in getattr(self, name) if row.get("_op", "+") == "+"]
+    def ticks(self, name: str) -> list[int]:
+        return [row["t"] for row in getattr(self, name) if row.get("_op", "+") != "-"]
 
     def reached(self) -> int:
         """The largest tick that any row brings, also one that is taken back."""

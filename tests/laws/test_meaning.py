@@ -22,7 +22,7 @@ def expected(sql: str, given_data: Data) -> tuple[str, object]:
         binder.bind(statement.tree)
     query = binder.catalog.query("q1")
     assert query is not None
-    starts = [tick for name in query.streams for tick in given_data.inserted_ticks(name)]
+    starts = [tick for name in query.streams for tick in given_data.ticks(name)]
     streams = {name: given_data.standing(name) for name in ("s", "r")}
     oracle = Oracle(streams, {"d": list(TABLE)}, min(starts), given_data.reached())
     answer = oracle.evaluate(query.plan)

@@ -56,18 +56,26 @@ def _any_form(call: Call) -> bool:
     return True
 
 
+def _same(left: Expr, right: Expr) -> bool:
+    """Whether both were written alike, whatever type they were cast to; a NULL takes every type."""
+    left, right = written(left), written(right)
+    if isinstance(left, Literal) and isinstance(right, Literal) and left.value is None:
+        return right.value is None
+    return left == right
+
+
 def _is_between(call: Call) -> bool:
     low, high = call.arguments
     return (
         (isinstance(low, Call) and low.function == ">=")
         and (isinstance(high, Call) and high.function == "<=")
-        and written(low.arguments[0]) == written(high.arguments[0])
+        and _same(low.arguments[0], high.arguments[0])
     )
 
 
 def _is_nullif(call: Call) -> bool:
     comparison, _, value = call.arguments
-    return isinstance(comparison, Call) and comparison.function == "=" and written(comparison.arguments[0]) == value
+    return isinstance(comparison, Call) and comparison.function == "=" and _same(comparison.arguments[0], value)
 
 
 def _is_moved(call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count, zip_longest
@@ -160,31 +160,52 @@ def _net_change(before: list[tuple[int, int, Row]], now: list[tuple[int, int, Ro
 
 
 def every_tick(elements: Iterator[WindowElement]) -> Iterator[WindowElement]:
-    """A relation at each single tick: between two windows the earlier one goes on."""
-    sequence = _Sequence()
+    """A relation at each single tick: between two windows the earlier one goes on.
+
+    A relation has one window at a tick, so ticks name its windows.
+    """
+    ticks: list[int] = []
+    windows: dict[int, Window] = {}
     made: dict[int, Window] = {}
-    next_tick: int | None = None
+    done: int | None = None  # the last tick said
     for changes, clock in batches(elements):
-        sequence.apply(changes)
-        if sequence.windows and clock.closed is not None:
-            by_tick = sorted((window.tick, window) for window in sequence.windows.values())
-            first = by_tick[0][0] if next_tick is None else next_tick
-            touched = min((w.tick for c in changes for w in (c.old, c.new) if w is not None), default=first)
-            yield from _instants(by_tick, min(first, max(touched, by_tick[0][0])), clock.closed, made)
-            next_tick = clock.closed + 1
+        touched: set[int] = set()
+        for change in changes:
+            for window in (change.old, change.new):
+                if window is not None:
+                    touched.add(window.tick)
+            _note(ticks, windows, change)
+        if clock.closed is not None:
+            spans = [range(tick, _next_after(ticks, tick, clock.closed)) for tick in touched]
+            if ticks:
+                spans.append(range(ticks[0] if done is None else done + 1, clock.closed + 1))
+            for tick in sorted({tick for span in spans for tick in span}):
+                yield from _instant(ticks, windows, tick, made)
+            done = clock.closed if ticks or done is not None else None
         yield clock
 
 
-def _instants(
-    by_tick: list[tuple[int, Window]], first: int, last: int, made: dict[int, Window]
+def _note(ticks: list[int], windows: dict[int, Window], change: WindowChange) -> None:
+    if change.old is not None:
+        del windows[change.old.tick]
+        del ticks[bisect_left(ticks, change.old.tick)]
+    if change.new is not None:
+        windows[change.new.tick] = change.new
+        insort(ticks, change.new.tick)
+
+
+def _next_after(ticks: list[int], tick: int, closed: int) -> int:
+    place = bisect_right(ticks, tick)
+    return min(ticks[place], closed + 1) if place < len(ticks) else closed + 1
+
+
+def _instant(
+    ticks: list[int], windows: dict[int, Window], tick: int, made: dict[int, Window]
 ) -> Iterator[WindowChange]:
-    place = -1
-    for tick in range(first, last + 1):
-        while place + 1 < len(by_tick) and by_tick[place + 1][0] <= tick:
-            place += 1
-        new = Window(tick, (tick,), by_tick[place][1].rows) if place >= 0 else None
-        old = made.pop(tick, None)
-        if new is not None:
-            made[tick] = new
-        if old != new:
-            yield WindowChange(tick, old, new)
+    place = bisect_right(ticks, tick)
+    new = Window(tick, (tick,), windows[ticks[place - 1]].rows) if place else None
+    old = made.pop(tick, None)
+    if new is not None:
+        made[tick] = new
+    if old != new:
+        yield WindowChange(tick, old, new)

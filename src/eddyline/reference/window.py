@@ -185,10 +185,10 @@ def range_window(node: RangeWindow, elements: Iterator[StreamElement], start: in
             yield enters
             yield leaves
 
-    def touches(tick: int, window: int) -> bool:
-        return tick <= window and (node.range is None or window <= tick + node.range + slide)
+    def until(tick: int) -> int | None:
+        return None if node.range is None else tick + node.range + slide
 
-    return relation_windows(elements, start, contents, changing, touches)
+    return relation_windows(elements, start, contents, changing, until)
 
 
 def latest_rows_window(
@@ -210,7 +210,7 @@ def latest_rows_window(
                     break
         return tuple(reversed(rows))
 
-    return relation_windows(elements, start, contents, lambda tick: iter((tick,)), lambda tick, window: tick <= window)
+    return relation_windows(elements, start, contents, lambda tick: iter((tick,)), lambda tick: None)
 
 
 def relation_windows(
@@ -218,36 +218,68 @@ def relation_windows(
     start: int | None,
     contents: Callable[[History, int], tuple[Row, ...]],
     changing: Callable[[int], Iterable[int]],
-    touches: Callable[[int, int], bool],
+    until: Callable[[int], int | None],
 ) -> Iterator[WindowElement]:
     """A CQL relation as windows at the ticks where it can change, from the query's start on.
 
-    `changing` gives the ticks at which a tuple enters and leaves, `touches` whether it can matter to a window.
+    `changing` gives the ticks at which a tuple enters and leaves, `until` the last at which it can matter (None: all
+    later ones).
     """
     history = History()
-    stops: Counter[int] = Counter()  # tick → how many tuples enter or leave there
+    stops = _Stops(start)
     made: dict[int, Window] = {}
-    closed: int | None = None
-    if start is not None:
-        stops[start] += 1
+    order: list[int] = []  # the ticks in `made`
     for changes, clock in batches(elements):
-        ticks: set[int] = set()
+        closed = clock.closed
+        late: set[int] = set()
         for change in changes:
             if not isinstance(change, Change):
                 continue
             history.apply(change)
             for weight, stamped in change.weights():
-                ticks.add(stamped.tick)
-                for stop in changing(stamped.tick):
-                    stops[stop] += weight
-        due = {stop for stop, uses in stops.items() if uses > 0 and clock.closed is not None and stop <= clock.closed}
-        late = [tick for tick in ticks if closed is not None and tick <= closed]
-        touched = {window for window in made if any(touches(tick, window) for tick in late)}
-        for tick in sorted((due - made.keys()) | touched | (made.keys() - due)):
-            new = Window(tick, (tick,), contents(history, tick)) if tick in due else None
+                if order and stamped.tick <= order[-1]:
+                    late.add(stamped.tick)
+                stops.count(changing(stamped.tick), weight)
+        ticks = stops.due(closed)
+        for tick in late:
+            last = until(tick)
+            end = len(order) if last is None else bisect_right(order, last)
+            ticks.update(order[bisect_left(order, tick) : end])
+        for tick in sorted(ticks):
+            if (tick in made) != stops.stands(tick):
+                order.remove(tick) if tick in made else insort(order, tick)
+            new = Window(tick, (tick,), contents(history, tick)) if stops.stands(tick) else None
             yield from _revised(made, tick, new)
-        closed = clock.closed
         yield clock
+
+
+class _Stops:
+    """The ticks at which a relation can change, each with the number of tuples that enter or leave there."""
+
+    def __init__(self, start: int | None) -> None:
+        self._start = start
+        self._uses: Counter[int] = Counter()
+        self._changed: set[int] = set()  # whose number has changed since they were last looked at
+        if start is not None:
+            self.count((start,), 1)  # the relation begins, empty or not
+
+    def count(self, ticks: Iterable[int], weight: int) -> None:
+        for tick in ticks:
+            # what was there before the query began is there when it begins
+            stop = tick if self._start is None else max(tick, self._start)
+            self._uses[stop] += weight
+            if not self._uses[stop]:
+                del self._uses[stop]
+            self._changed.add(stop)
+
+    def due(self, closed: int | None) -> set[int]:
+        """The changed ticks that are closed; the others wait."""
+        due = {tick for tick in self._changed if closed is not None and tick <= closed}
+        self._changed -= due
+        return due
+
+    def stands(self, tick: int) -> bool:
+        return tick in self._uses
 
 
 def scan(

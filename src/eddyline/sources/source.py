@@ -8,7 +8,7 @@ from typing import Protocol
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import InvalidDefinition, NotSupported, nearest
-from eddyline.sources.arrival import INSERT, Arrival, Reject
+from eddyline.sources.arrival import INSERT, REPLACE, Arrival, Reject
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.csv_file import CsvReader
 from eddyline.sources.files import ByteMeter, find_files
@@ -95,11 +95,9 @@ def open_source(extent: Extent, base: Path, tick_micros: int) -> Source | None:
 
 
 def first_tick(source: Source) -> int | None:
-    """The smallest tick of the tuples inserted, late ones included; a full pass."""
-    return min(
-        (row.tick for row in source.rows() if isinstance(row, Arrival) and row.op == INSERT and row.tick is not None),
-        default=None,
-    )
+    """The smallest tick of a tuple, late and corrected ones included; a full pass."""
+    tuples = (row for row in source.rows() if isinstance(row, Arrival) and row.op in (INSERT, REPLACE))
+    return min((row.tick for row in tuples if row.tick is not None), default=None)
 
 
 def read_table(extent: Extent, base: Path) -> tuple[list[tuple[object, ...]], list[Reject]]:

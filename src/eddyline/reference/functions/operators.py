@@ -134,7 +134,7 @@ def _positive_remainder(call: Call) -> Evaluator:
             return None
         remainder = _truncated_remainder(a, b)
         if remainder < 0:
-            shifted = EXACT.add(remainder, b) if isinstance(b, Decimal) else remainder + b
+            shifted = EXACT.add(remainder, b) if isinstance(b, Decimal) else fit(remainder + b)
             remainder = _truncated_remainder(shifted, b)
         return fit(remainder)
 
