@@ -153,7 +153,7 @@ def _grown(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 EXPRESSIONS = st.recursive(st.one_of(_numbers, _texts, _tests, _times), _grown, max_leaves=12)
 
 
-@settings(max_examples=6000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(EXPRESSIONS)
 def test_what_is_printed_means_the_same(text: str) -> None:
     try:

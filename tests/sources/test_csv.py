@@ -190,7 +190,8 @@ def test_only_a_header_is_an_empty_input(tmp_path: Path) -> None:
     for content in ("id,word", "id,word\n"):
         assert rows(tmp_path, content, WORDS) == []
         source = open_source(WORDS, tmp_path, SECOND)
-        assert source is not None and source.warnings == []
+        assert source is not None
+        assert source.warnings == [f"road: {tmp_path / 'words.csv'} has a header but no rows"]
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_the_time_must_be_a_time(tmp_path: Path) -> None:
             open_source(extent(columns, timestamp=timestamp), tmp_path, SECOND)
 
 
-def test_the_first_tick_is_the_smallest_of_the_insertions(tmp_path: Path) -> None:
+def test_the_first_tick_is_the_smallest_that_a_tuple_has_or_gets(tmp_path: Path) -> None:
     write(tmp_path / "x.csv", "time,_op,_ref\n7,,\n5,,\n9,,\n1,=,1\nbad,,\n,-,1\n")
-    assert first_tick(opened(tmp_path, "x.csv")) == 5
+    assert first_tick(opened(tmp_path, "x.csv")) == 1
     write(tmp_path / "x.csv", "time\n")
     assert first_tick(opened(tmp_path, "x.csv")) is None
 

@@ -22,6 +22,7 @@ from eddyline.algebra.relational import (
     WindowSort,
 )
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup, StreamProject, StreamSelect
+from eddyline.algebra.tag import TagSelection
 from eddyline.algebra.types import BOOLEAN, DATE, TIMESTAMP
 from eddyline.algebra.window import OneRow
 from eddyline.binder import call
@@ -32,9 +33,10 @@ from eddyline.binder.output import Item, output_names
 from eddyline.binder.scope import FromScope
 from eddyline.binder.source import Input, bind_inputs
 from eddyline.binder.special import counts_tags
+from eddyline.binder.tag import bind_tag_query, is_tag_query
 from eddyline.binder.wtime import WindowScope
 from eddyline.catalog.catalog import RELATION, STREAM, WINDOWS, BoundQuery
-from eddyline.errors import EddylineError, InvalidDefinition, NotSupported, Unbounded, UnknownColumn
+from eddyline.errors import EddylineError, InvalidDefinition, NotSupported, Position, Unbounded, UnknownColumn
 from eddyline.language import syntax
 
 
@@ -50,8 +52,6 @@ class Plan:
 
 def bind_query(node: syntax.Query, env: Environment) -> BoundQuery:
     """A query that stands alone: how its answers are shown follows from its inputs."""
-    from eddyline.binder.tag import bind_tag_query, is_tag_query
-
     if is_tag_query(node):
         return bind_tag_query(node, env)  # type: ignore[arg-type]
     with_tags = _wants_tags(node)
@@ -70,9 +70,12 @@ def _wants_tags(node: syntax.Query) -> bool:
     return bool(node.args.get("with_tags"))
 
 
-def plan_of_query(query: BoundQuery, env: Environment) -> Plan:
+def plan_of_query(query: BoundQuery, position: Position | None) -> Plan:
     """A standing query as the input of another one."""
     operator = query.plan
+    if isinstance(operator, TagSelection):
+        hint = "SELECT TAGGED OBJECTS gives the tuples"
+        raise NotSupported("SELECT TAGS gives tags without tuples; no query can read it", position, hint)
     if isinstance(operator, RelationChanges):
         return Plan(operator.input, query.streams, relation=True)
     return Plan(operator, query.streams)
@@ -84,6 +87,8 @@ def bind_plan(node: syntax.Query, env: Environment) -> Plan:
     assert isinstance(node, syntax.SelectQuery)
     for definition in node.args.get("ctes") or ():
         env = env.defining(definition.this.name, bind_plan(definition.args["query"], env))
+    if is_tag_query(node):
+        return plan_of_query(bind_tag_query(node, env), position_of(node))
     return _Select(node, env.with_tags(bool(node.args.get("with_tags")) or counts_tags(node))).plan()
 
 

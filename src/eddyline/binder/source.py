@@ -102,7 +102,7 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
     if query is not None:
         from eddyline.binder.query import plan_of_query
 
-        return _subquery(source, plan_of_query(query, env), number, name)
+        return _subquery(source, plan_of_query(query, position_of(name)), number, name)
     guess = nearest(text, env.known_names())
     hint = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM, CREATE TABLE or CREATE QUERY"
     raise UnknownExtent(f"there is no stream, table or query {text}", position_of(name), hint)
@@ -148,13 +148,12 @@ def _subquery(source: syntax.Source, plan: Plan, number: int, name: syntax.Name 
     position = position_of(source)
     if isinstance(operator, StreamOp):
         aliased: Operator = StreamAlias(alias, operator)
-    elif isinstance(operator, WindowOp):
+    else:
         if clause is not None:
             hint = "wrap the sub-query in RSTREAM(…) or ISTREAM(…) to make it a stream of tuples"
             raise InvalidWindow("this sub-query gives windows already", position_of(clause), hint)
+        assert isinstance(operator, WindowOp)
         aliased = WindowAlias(alias, operator)
-    else:
-        raise InvalidWindow("this sub-query gives tags, which have no columns", position)
     relation = Relation(alias, (), aliased.schema)
     bound = Input(relation, aliased, source, streams=plan.streams, position=position)
     if clause is not None:

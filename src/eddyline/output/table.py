@@ -58,7 +58,10 @@ class Tables:
         self._printed: object = None  # the header that the lines on the screen stand under
 
     def begin(self, query: str, columns: tuple[str, ...]) -> None:
-        """The names that the columns of a query have in the output."""
+        """The names that the columns of a query have in the output; a name may be used again for another query."""
+        if query in self._columns:
+            self.flush()
+            self._widths = {key: widths for key, widths in self._widths.items() if not key.startswith(f"{query}/")}
         self._columns[query] = columns
         if len(query) <= _GUTTER:
             self._gutter = max(self._gutter, cell_len(query))

@@ -42,8 +42,11 @@ class CsvReader:
     def check(self, file: Path) -> list[str]:
         """Whether the header fits; the warnings there are."""
         with open_text(self._extent.name, file, self._encoding, ByteMeter()) as text:
-            if self._header and self._plan(CsvRows(text, self._dialect, self._comment), file) is None:
+            rows = CsvRows(text, self._dialect, self._comment)
+            if self._header and self._plan(rows, file) is None:
                 return [f"{self._extent.name}: {file} is empty, it has not even a header"]
+            if next(iter(rows), None) is None:
+                return [f"{self._extent.name}: {file} has {'a header but ' if self._header else ''}no rows"]
         return []
 
     def rows(self, file: Path, intake: Intake, meter: ByteMeter) -> Iterator[Arrival | Reject]:
