@@ -143,3 +143,30 @@ def test_a_long_stream_in_order_stays_lazy(tmp_path: Path) -> None:
     rest = list(answers)
     assert sum(isinstance(answer, WindowAnswer) for answer in rest) == 20
     assert seen[-1].rows == 2_000 and seen[-1].answers == 40
+
+
+@settings(max_examples=60 * EXAMPLES, deadline=None)
+@given(data(), st.sampled_from(["EQUALITY", "DICTIONARY", "COOCCURRENCE(1)"]), st.sampled_from([1, 2, 1000]))
+def test_a_tag_join_over_revised_input_is_that_over_corrected_input(
+    given_data: Data, function: str, batch_rows: int
+) -> None:
+    """Tags that stand before everything and live long cover the same tuples in whatever order these come."""
+    query = f"SELECT TAGGED OBJECTS FROM s [3 SEC] JOIN r [2 SEC] ON TAGS {function}"
+    tags = {
+        name: [
+            {"_op": "#", "t": 0, "_tag": {"content": content, "lifespan": "100 sec", "mode": "C", "applies_to": where}}
+            for content, where in (("Happy", {"attributes": ["a"]}), (other, {}))
+        ]
+        for name, other in (("s", "Joyful"), ("r", "Sad"))
+    }
+    revised = Data(tags["s"] + given_data.s, tags["r"] + given_data.r)
+    corrected = Data(tags["s"] + _corrected(given_data, "s"), tags["r"] + _corrected(given_data, "r"))
+    wanted = folded(run(query, corrected).collected)["tuples"]
+    assert folded(run(query, revised, batch_rows).collected)["tuples"] == wanted
+
+
+def _corrected(given_data: Data, name: str) -> list[dict[str, Any]]:
+    """The tuples that stand in the end, as if they had come in order and right at once."""
+    second = "b" if name == "s" else "c"
+    tuples = sorted(given_data.standing(name), key=lambda t: (t.tick, t.index))
+    return [{"a": t.values[0], second: t.values[1], "t": t.tick} for t in tuples]

@@ -8,7 +8,6 @@ from eddyline.algebra.functions.operators import NUMBER_OR_INTERVAL
 from eddyline.algebra.functions.signature import (
     A_BIGINT,
     A_DOUBLE,
-    A_STRING,
     AN_INTEGER,
     NUMBER,
     Arguments,
@@ -30,8 +29,10 @@ from eddyline.algebra.types import (
     STRING,
     TINYINT,
     DataType,
+    array,
     decimal,
     is_integer,
+    is_numeric,
 )
 
 
@@ -98,11 +99,16 @@ def _log(arguments: Arguments) -> Resolution | None:
 
 
 def _dist(arguments: Arguments) -> Resolution | None:
-    """dist(p, q) of points written as text, dist(x1, y1, x2, y2) of coordinates."""
-    parameter = {2: A_STRING, 4: A_DOUBLE}.get(len(arguments))
-    if parameter is None or any(parameter.accept(argument.type) is None for argument in arguments):
+    """dist(p, q) of points (text, arrays of coordinates, or places on a line), dist(x1, y1, x2, y2) of coordinates."""
+    types = [argument.type for argument in arguments]
+    if len(types) not in (2, 4):
         return None
-    return Resolution((STRING if parameter is A_STRING else DOUBLE,) * len(arguments), DOUBLE)
+    on_a_line = all(is_numeric(given) or given == NULL for given in types)
+    if len(types) == 4 or on_a_line:
+        return Resolution((DOUBLE,) * len(types), DOUBLE) if on_a_line else None
+    if all(given.element is not None and is_numeric(given.element) for given in types):
+        return Resolution((array(DOUBLE),) * 2, DOUBLE)
+    return Resolution((STRING, STRING), DOUBLE) if all(given in (STRING, NULL) for given in types) else None
 
 
 def _floating(given: DataType) -> DataType | None:
@@ -144,5 +150,5 @@ FUNCTIONS: tuple[Function, ...] = (
     function("bin", A_BIGINT, returns=STRING),
     function("hex", Parameter("BIGINT or STRING", _hex_input), returns=STRING),
     function("bit_count", _BITS, returns=INTEGER),
-    Function("dist", "two points ('x,y') or four coordinates (x1, y1, x2, y2)", _dist),
+    Function("dist", "two points ('x,y', array(x, y) or x) or four coordinates (x1, y1, x2, y2)", _dist),
 )

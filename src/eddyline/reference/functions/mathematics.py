@@ -173,17 +173,22 @@ def _bit_count(call: Call) -> Evaluator:
 
 
 def _dist(*values: Any) -> float | None:
-    """The Euclidean distance of two points: dist('1.5,2', '(3, 4)') or dist(x1, y1, x2, y2)."""
-    if len(values) == 4:
-        return math.hypot(values[0] - values[2], values[1] - values[3])
-    points = [_point(text) for text in values]
-    if points[0] is None or points[1] is None:
+    """The Euclidean distance of two points: dist('1.5,2', '(3, 4)'), dist(array(1, 2), b), dist(x1, y1, x2, y2).
+
+    NULL if a text is no point, or if the points have different numbers of coordinates.
+    """
+    left, right = (values[:2], values[2:]) if len(values) == 4 else (_point(values[0]), _point(values[1]))
+    if left is None or right is None or len(left) != len(right) or None in (*left, *right):
         return None
-    return math.dist(points[0], points[1])
+    return math.dist(left, right)
 
 
-def _point(text: str) -> tuple[float, float] | None:
-    found = _POINT.fullmatch(text)
+def _point(value: Any) -> tuple[float, ...] | None:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, float):
+        return (value,)
+    found = _POINT.fullmatch(value)
     try:
         return (float(found[1]), float(found[2])) if found else None
     except ValueError:
