@@ -215,6 +215,8 @@ def test_ctrl_c(folder: Path) -> None:
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # whoever runs the tests in the background may have told them to ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None and process.stderr is not None
     assert process.stderr.readline() == b"waiting\n"

@@ -44,7 +44,7 @@ def _eddyline(
     pass
 
 
-@app.command(epilog="Example: eddyline run examples/road.sql --format jsonl | jq .row")
+@app.command(epilog="Example: eddyline run examples/road/road.sql --format jsonl | jq .row")
 def run(
     file: File,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.reference,
@@ -66,7 +66,7 @@ def run(
         run_script(script, engine, format_, batch_rows, master, rejects)
 
 
-@app.command(epilog="Example: eddyline check examples/road.sql")
+@app.command(epilog="Example: eddyline check examples/road/road.sql")
 def check(file: File) -> None:
     """Report every error of a script without running it, its files included."""
     script = _script(file)
@@ -76,7 +76,7 @@ def check(file: File) -> None:
     raise typer.Exit(code)
 
 
-@app.command(epilog="Example: eddyline fmt --write examples/road.sql")
+@app.command(epilog="Example: eddyline fmt --write examples/road/road.sql")
 def fmt(
     file: File,
     write: Annotated[bool, typer.Option("--write", "-w", help="Write the result back to FILE.")] = False,

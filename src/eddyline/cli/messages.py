@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -57,12 +58,18 @@ def answering_for(script: Script | None = None) -> Iterator[None]:
         # What is still in stdout's buffer belongs to answers already given.
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would complain once more when it closes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()  # the reader has seen enough (`| head`)
         raise typer.Exit(OK) from None
     except OSError as problem:
         say_error(_os_error(problem))
+        if problem.errno in (errno.ENOSPC, errno.EIO):
+            _forget_stdout()
         raise typer.Exit(BAD_SCRIPT) from None
+
+
+def _forget_stdout() -> None:
+    """What is still to be written is lost; Python would try, and complain once more, when it closes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _os_error(problem: OSError) -> EddylineError:
