@@ -23,6 +23,7 @@ class Session:
         on_warning: Callable[[str], None] = print,
         on_progress: Callable[[Any], None] | None = None,
         on_query: Callable[[str, tuple[str, ...]], None] = print,
+        without_rules: frozenset[str] = frozenset(),
     ) -> None:
         self._text, self._base, self._batch_rows = text, base, batch_rows
         self._on_reject, self._on_warning = on_reject, on_warning

@@ -129,3 +129,13 @@ def test_a_query_over_tables_is_answered_where_it_stands(folder: Path) -> None:
     script += "SELECT a FROM d;"
     done = eddyline(folder, "run", "-", "--format", "jsonl", stdin=script)
     assert [json.loads(line)["rows"] for line in done.stdout.splitlines()] == [[{"a": 1}], [{"a": 1}, {"a": 2}]]
+
+
+def test_a_rule_can_be_switched_off(folder: Path) -> None:
+    (folder / "x.sql").write_text(SCHEMA + "EXPLAIN SELECT a FROM s [FROM NOW TO NOW SLIDE 1 SEC] WHERE a > 1;")
+    with_all = eddyline(folder, "run", "x.sql").stdout
+    assert "push-selections" in with_all and "WindowSelect" not in with_all
+    without = eddyline(folder, "run", "x.sql", "--without-rule", "push-selections").stdout
+    assert "push-selections" not in without and "WindowSelect" in without
+    wrong = eddyline(folder, "run", "x.sql", "--without-rule", "push-selection")
+    assert wrong.returncode == 2 and "did you mean push-selections?" in wrong.stderr

@@ -56,6 +56,10 @@ def run(
     rejects: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep rows that do not fit their schema in DIR/<extent>.csv.")
     ] = None,
+    without_rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Switch a rule of the optimizer off (repeatable); EXPLAIN names them."),
+    ] = None,
 ) -> None:
     """Run every statement of a script over its inputs, to their end.
 
@@ -63,7 +67,7 @@ def run(
     """
     script = _script(file)
     with answering_for(script):
-        run_script(script, engine, format_, batch_rows, master, rejects)
+        run_script(script, engine, format_, batch_rows, master, rejects, tuple(without_rule or ()))
 
 
 @app.command(epilog="Example: eddyline check examples/road/road.sql")

@@ -11,7 +11,7 @@ from typing import Protocol
 from eddyline.algebra.answer import Answer
 from eddyline.cli.messages import say, say_warning
 from eddyline.cli.script_file import Script
-from eddyline.errors import NotSupported
+from eddyline.errors import NotSupported, UnknownName, nearest
 from eddyline.output import JsonLines, Painter, ProgressBar, RejectLog, Tables
 from eddyline.output.progress import Reached
 
@@ -36,7 +36,13 @@ class Printer(Protocol):
 
 
 def run_script(
-    script: Script, engine: Engine, format_: Format, batch_rows: int, master: str | None, rejects: Path | None
+    script: Script,
+    engine: Engine,
+    format_: Format,
+    batch_rows: int,
+    master: str | None,
+    rejects: Path | None,
+    without_rules: tuple[str, ...] = (),
 ) -> None:
     """Prints every answer of the script on stdout; rejects, warnings and progress go to stderr."""
     if engine is Engine.spark:
@@ -45,6 +51,7 @@ def run_script(
         say_warning("--master is for the Spark engine; --engine reference runs in this process")
     from eddyline.session import Session  # takes a moment to load, which --help must not
 
+    _check_rules(without_rules)
     bar = ProgressBar(sys.stderr)
     printer = _printer(format_, bar)
     log = RejectLog(rejects)
@@ -67,6 +74,7 @@ def run_script(
             on_warning=warn,
             on_progress=report,
             on_query=printer.begin,
+            without_rules=frozenset(without_rules),
         )
         try:
             for answer in session.answers():
@@ -82,6 +90,16 @@ def run_script(
     summary = log.summary()
     if summary is not None:
         say(summary)
+
+
+def _check_rules(names: tuple[str, ...]) -> None:
+    from eddyline.rules import rule_names
+
+    for name in names:
+        if name not in rule_names():
+            guess = nearest(name, rule_names())
+            hint = f"did you mean {guess}?" if guess else f"there are {', '.join(rule_names())}"
+            raise UnknownName(f"there is no rule {name}", hint=hint)
 
 
 def _printer(format_: Format, bar: ProgressBar) -> Printer:

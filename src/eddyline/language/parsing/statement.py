@@ -32,6 +32,10 @@ class StatementParser(QueryParser):
             self._fail(f"unexpected {self._curr.text!r}", hint=hint)
         return found
 
+    def _parse_statement(self) -> exp.Expr | None:
+        """Where sqlglot's own `parse` comes in."""
+        return self._one_statement() if self._curr else None
+
     def _misspelt(self) -> str | None:
         """`SELECT a FORM s`: the word before was taken for an alias, but it is nearly a keyword."""
         word = self._prev.text.upper()
