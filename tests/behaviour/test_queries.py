@@ -10,7 +10,7 @@ NOW = "s [FROM NOW TO NOW SLIDE 1 SEC]"
 
 
 def test_order_decides_nulls_ties_offset_and_limit() -> None:
-    insert = "INSERT INTO s VALUES (2, NULL, 1), (1, 5, 1), (3, 5, 1), (9, 7, 1);"
+    insert = "INSERT INTO s VALUES (2, NULL, 1), (3, 5, 1), (1, 5, 1), (9, 7, 1);"
     cases = {
         "ORDER BY b": [(2,), (1,), (3,), (9,)],  # NULL is the smallest; ties go by the whole tuple
         "ORDER BY b DESC": [(9,), (1,), (3,), (2,)],
@@ -128,9 +128,26 @@ def test_a_sensor_without_a_clock_is_read_interval_by_interval() -> None:
 
 def test_nan_equals_nan_in_the_difference_of_windows() -> None:
     """Otherwise every window would say again what it cannot compare."""
-    sql = """CREATE STREAM f (x DOUBLE, t INTEGER) TIMESTAMP BY t; ISTREAM(SELECT x FROM f [UNBOUNDED]);
+    sql = """CREATE STREAM f (x DOUBLE, t INTEGER) TIMESTAMP BY t; ISTREAM(SELECT x * 1 AS y FROM f [UNBOUNDED]);
       INSERT INTO f VALUES (CAST('NaN' AS DOUBLE), 1), (2.5, 2), (-0.0, 3), (0.0, 4);"""
     assert [tick for tick, _, _ in rows(sql)] == [1, 2, 3, 4]
+
+
+TAGGED = "CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t; ATTACH TAG 'Nice' TO s WITH TAG_SIGN = '+'"
+
+
+def test_a_tag_on_several_tuples_counts_once() -> None:
+    sql = f"""{TAGGED} AND TAG_LIFESPAN = 1 MIN; SELECT TAG_COUNT('+') AS n, COUNT(*) AS m FROM {NOW};
+      INSERT INTO s VALUES (1, 0, 1), (2, 0, 1), (3, 0, 1);"""
+    assert rows(sql) == [(1, "+", [(1, 3)])]
+
+
+def test_a_distinct_row_has_the_tags_of_all_its_copies() -> None:
+    sql = f"""{TAGGED}; ATTACH TAG 'Awful' TO s.b WHERE b = 7 WITH TAG_SIGN = '-';
+      SELECT DISTINCT a, b FROM {NOW} WITH TAGS; INSERT INTO s VALUES (1, 7, 1), (1, 7, 1);"""
+    (window,) = answers(sql)
+    assert window.rows == ((1, 7),)
+    assert [(tag.content, tag.attributes) for tag in window.tags[0]] == [("Nice", ()), ("Awful", ("b",))]
 
 
 def test_a_backward_join_answers_in_the_order_of_the_loop() -> None:

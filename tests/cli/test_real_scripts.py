@@ -139,3 +139,22 @@ def test_a_rule_can_be_switched_off(folder: Path) -> None:
     assert "push-selections" not in without and "WindowSelect" in without
     wrong = eddyline(folder, "run", "x.sql", "--without-rule", "push-selection")
     assert wrong.returncode == 2 and "did you mean push-selections?" in wrong.stderr
+
+
+def test_what_follows_from_a_wrong_declaration_is_not_said_again(folder: Path) -> None:
+    script = "CREATE STREAM z (a NOTHING);\nSELECT a FROM z;\nINSERT INTO z VALUES (1);\nSELECT a FROM zz;"
+    (folder / "x.sql").write_text(script)
+    done = eddyline(folder, "check", "x.sql")
+    assert "2 errors" in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("UNKNOWN_EXTENT") == 1
+
+
+def test_progress_counts_the_bytes_of_the_data_that_flows(folder: Path) -> None:
+    from eddyline.session import Session
+
+    (folder / "s.csv").write_text("a,t\n" + "".join(f"{i},{i}\n" for i in range(20_000)))
+    shares = []
+    text = SCHEMA + "SELECT a FROM s WHERE a < 0;"
+    session = Session(text, folder, on_progress=lambda p: shares.append(p.bytes_read / (p.total_bytes or 1)))
+    list(session.answers())
+    assert shares[0] < 0.5 and shares[-1] == 1.0

@@ -17,7 +17,7 @@ STATEMENTS = [
     "CREATE SENSED STREAM road (site INTEGER, time INTEGER) SITES (1, 2) EVERY 1 MIN TIMESTAMP BY time USING csv "
     "OPTIONS (path 'road.csv', sep ';', header 'false')",
     "CREATE STREAM IF NOT EXISTS network.tcpdump (ts TIMESTAMP, len BIGINT, d DECIMAL(10, 2), f FLOAT, x CHAR(4))",
-    "CREATE TABLE t (a STRING, b ARRAY<DOUBLE>)",
+    "CREATE TABLE t (a STRING COMMENT 'a name', b ARRAY<DOUBLE>)",
     "road: sensed (site:integer, time:integer)",
     "Prices( long timestamp; char(4) symbol; float price; )",
     "CREATE QUERY a.b AS SELECT * FROM s",

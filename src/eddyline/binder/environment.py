@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from eddyline.binder.plan import Plan
 from eddyline.catalog.catalog import Catalog
-
-if TYPE_CHECKING:
-    from eddyline.binder.query import Plan
+from eddyline.language import syntax
 
 
 @dataclass(frozen=True)
 class Environment:
+    """`bind_plan` binds a sub-query: what reads FROM must not know everything that can stand there."""
+
     catalog: Catalog
+    bind_plan: Callable[[syntax.Query, Environment], Plan]
     definitions: Mapping[str, Plan] = field(default_factory=dict)  # of WITH, by lower-case name
     tagged: bool = False
 

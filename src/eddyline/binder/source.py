@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -16,14 +15,12 @@ from eddyline.algebra.window import LoopWindow, Scan
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
 from eddyline.binder.loop import bind_loop, loop_expression
+from eddyline.binder.plan import Plan, plan_of_query
 from eddyline.binder.scope import Relation
 from eddyline.binder.window import CQL, scan_interval, window_on_stream
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, InvalidLoop, InvalidWindow, Position, UnknownExtent, nearest
 from eddyline.language import syntax
-
-if TYPE_CHECKING:
-    from eddyline.binder.query import Plan
 
 
 @dataclass
@@ -87,9 +84,7 @@ def bind_inputs(sources: Sequence[syntax.Source], loops: Sequence[syntax.Loop], 
 
 def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
     if isinstance(source.this, syntax.Query):
-        from eddyline.binder.query import bind_plan
-
-        return _subquery(source, bind_plan(source.this, env), number)
+        return _subquery(source, env.bind_plan(source.this, env), number)
     name: syntax.Name = source.this
     text = name.text_form
     definition = env.definitions.get(text.lower())
@@ -100,8 +95,6 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
         return _extent(source, extent, env)
     query = env.catalog.query(text)
     if query is not None:
-        from eddyline.binder.query import plan_of_query
-
         return _subquery(source, plan_of_query(query, position_of(name)), number, name)
     guess = nearest(text, env.known_names())
     hint = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM, CREATE TABLE or CREATE QUERY"

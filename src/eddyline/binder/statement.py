@@ -14,13 +14,13 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tagging import behind_taggers
+from eddyline.binder.attach import USER, bind_attach, bind_continuous
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import bind, bind_predicate, coerce, position_of
 from eddyline.binder.extent import bind_extent
-from eddyline.binder.query import bind_query
+from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.scope import FromScope, Relation
-from eddyline.binder.tag import USER, bind_attach, bind_continuous
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.errors import (
@@ -114,7 +114,7 @@ class StatementBinder:
 
     @property
     def _env(self) -> Environment:
-        return Environment(self.catalog)
+        return Environment(self.catalog, bind_plan)
 
     # -- definitions --------------------------------------------------------------------------------------------------
 

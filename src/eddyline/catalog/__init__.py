@@ -1,0 +1,1 @@
+"""What exists: extents and standing queries."""

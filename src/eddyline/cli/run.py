@@ -11,7 +11,7 @@ from typing import Protocol
 from eddyline.algebra.answer import Answer
 from eddyline.cli.messages import say, say_warning
 from eddyline.cli.script_file import Script
-from eddyline.errors import NotSupported, UnknownName, nearest
+from eddyline.errors import NotSupported
 from eddyline.output import JsonLines, Painter, ProgressBar, RejectLog, Tables
 from eddyline.output.progress import Reached
 
@@ -51,7 +51,6 @@ def run_script(
         say_warning("--master is for the Spark engine; --engine reference runs in this process")
     from eddyline.session import Session  # takes a moment to load, which --help must not
 
-    _check_rules(without_rules)
     bar = ProgressBar(sys.stderr)
     printer = _printer(format_, bar)
     log = RejectLog(rejects)
@@ -90,16 +89,6 @@ def run_script(
     summary = log.summary()
     if summary is not None:
         say(summary)
-
-
-def _check_rules(names: tuple[str, ...]) -> None:
-    from eddyline.rules import rule_names
-
-    for name in names:
-        if name not in rule_names():
-            guess = nearest(name, rule_names())
-            hint = f"did you mean {guess}?" if guess else f"there are {', '.join(rule_names())}"
-            raise UnknownName(f"there is no rule {name}", hint=hint)
 
 
 def _printer(format_: Format, bar: ProgressBar) -> Printer:

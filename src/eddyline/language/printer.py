@@ -69,6 +69,10 @@ class Printer(SparkGenerator):
             parts.append((_TAB if self.pretty else "") + " ".join(clauses))
         return self._separator().join(parts)
 
+    def _attribute(self, e: syntax.Attribute) -> str:
+        comment = f" COMMENT {self.sql(e, 'comment')}" if e.args.get("comment") else ""
+        return f"{self.sql(e, 'this')} {self.sql(e, 'type_')}{comment}"
+
     def _option(self, e: syntax.Option) -> str:
         return f"{_quoted(e.args['this'])} {_quoted(e.args['value'])}"
 
@@ -217,7 +221,7 @@ class Printer(SparkGenerator):
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
         syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",
         syntax.Extent: _extent,
-        syntax.Attribute: lambda self, e: f"{self.sql(e, 'this')} {self.sql(e, 'type_')}",
+        syntax.Attribute: _attribute,
         syntax.Option: _option,
         syntax.CreateQuery: _create_query,
         syntax.Drop: _drop_statement,

@@ -53,9 +53,9 @@ class Extent(exp.Expression):
 
 
 class Attribute(exp.Expression):
-    """One column of an extent: a name and a type."""
+    """One column of an extent: a name, a type and perhaps a comment."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type_": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type_": True, "comment": False}
 
 
 class Option(exp.Expression):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, zip_longest
 from typing import Any
 
-from eddyline.reference.bag import minus, row_key, value_key
+from eddyline.reference.bag import minus, tagged_key
 from eddyline.reference.element import (
     Change,
     RelationChange,
@@ -20,6 +20,7 @@ from eddyline.reference.element import (
     WindowElement,
     batches,
 )
+from eddyline.reference.value import row_key
 
 Key = Any
 Share = Callable[[tuple[Row, ...], tuple[Row, ...]], list[Row]]
@@ -106,10 +107,10 @@ def _matched(
     before: list[tuple[int, Stamped]], now: list[Stamped]
 ) -> tuple[list[tuple[int, Stamped]], list[tuple[int, Stamped]], list[Stamped]]:
     """Which tuples stay, which are dropped and which are added."""
-    wanted = Counter((stamped.tick, row_key(stamped.row)) for stamped in now)
+    wanted = Counter((stamped.tick, tagged_key(stamped.row)) for stamped in now)
     kept, dropped = [], []
     for index, stamped in before:
-        key = (stamped.tick, row_key(stamped.row))
+        key = (stamped.tick, tagged_key(stamped.row))
         if wanted[key]:
             wanted[key] -= 1
             kept.append((index, stamped))
@@ -117,7 +118,7 @@ def _matched(
             dropped.append((index, stamped))
     added = []
     for stamped in now:
-        key = (stamped.tick, row_key(stamped.row))
+        key = (stamped.tick, tagged_key(stamped.row))
         if wanted[key]:
             wanted[key] -= 1
             added.append(stamped)
@@ -149,7 +150,7 @@ def _net_change(before: list[tuple[int, int, Row]], now: list[tuple[int, int, Ro
     rows: dict[Any, tuple[int, Row]] = {}
     for sign, entries in ((-1, before), (+1, now)):
         for tick, weight, row in entries:
-            key = (tick, value_key(row.values))
+            key = (tick, row_key(row.values))
             weights[key] += sign * weight
             rows[key] = (tick, row)
     for wanted in (-1, +1):

@@ -13,11 +13,11 @@ from eddyline.algebra.relational import WindowAggregation, WindowDistinct, Windo
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT
 from eddyline.reference.aggregate import compile_aggregate
-from eddyline.reference.bag import same_rows, value_key
+from eddyline.reference.bag import same_rows
 from eddyline.reference.element import Mark, Row, Values, Window, WindowChange, WindowElement
 from eddyline.reference.expression import compile_expression, compile_predicate
 from eddyline.reference.marks import group_marks, project_marks, tag_count
-from eddyline.reference.value import less
+from eddyline.reference.value import less, row_key
 
 
 def each_window(
@@ -83,7 +83,7 @@ def aggregate(node: WindowAggregation, elements: Iterator[WindowElement]) -> Ite
         for row in window.rows:
             seen = row._replace(values=(*row.values, window.tick))
             key = tuple(function(seen.values) for function in keys)
-            groups.setdefault(value_key(key), (key, []))[1].append(seen)
+            groups.setdefault(row_key(key), (key, []))[1].append(seen)
         return tuple(
             Row(key + tuple(function(rows) for function in compute), _group_marks(rows, used))
             for key, rows in groups.values()
@@ -112,7 +112,7 @@ def distinct(node: WindowDistinct, elements: Iterator[WindowElement]) -> Iterato
     def once(window: Window) -> tuple[Row, ...]:
         copies: dict[Hashable, list[Row]] = {}
         for row in window.rows:
-            copies.setdefault(value_key(row.values), []).append(row)
+            copies.setdefault(row_key(row.values), []).append(row)
         return tuple(Row(rows[0].values, _all_marks(rows)) for rows in copies.values())
 
     return each_window(elements, once)

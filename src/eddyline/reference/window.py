@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from eddyline.algebra.loop import evaluate
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
-from eddyline.reference.bag import same_rows, value_key
+from eddyline.reference.bag import same_rows
 from eddyline.reference.element import (
     ALWAYS,
     Change,
@@ -25,6 +25,7 @@ from eddyline.reference.element import (
     batches,
 )
 from eddyline.reference.history import History
+from eddyline.reference.value import row_key
 
 
 class Span(NamedTuple):
@@ -197,20 +198,31 @@ def latest_rows_window(
     """CQL: at every tick the latest rows by (tick, index), of each partition if there are partitions."""
     schema = node.input.schema
     positions = [schema.position(column.name, column.relation) for column in node.partition]
+    sizes: Counter[object] = Counter()  # of the partitions, so that the search back in time knows when to stop
+
+    def partition(row: Row) -> object:
+        return row_key(tuple(row.values[p] for p in positions))
+
+    def counted() -> Iterator[StreamElement]:
+        for element in elements:
+            if isinstance(element, Change):
+                for weight, stamped in element.weights():
+                    sizes[partition(stamped.row)] += weight
+            yield element
 
     def contents(history: History, tick: int) -> tuple[Row, ...]:
+        wanted = sum(min(node.rows, size) for size in sizes.values())
         taken: Counter[object] = Counter()
-        rows = []
+        rows: list[Row] = []
         for row in history.latest_first(tick):
-            partition = value_key(tuple(row.values[p] for p in positions))
-            if taken[partition] < node.rows:
-                taken[partition] += 1
+            if len(rows) == wanted:
+                break
+            if taken[partition(row)] < node.rows:
+                taken[partition(row)] += 1
                 rows.append(row)
-                if not positions and len(rows) == node.rows:
-                    break
         return tuple(reversed(rows))
 
-    return relation_windows(elements, start, contents, lambda tick: iter((tick,)), lambda tick: None)
+    return relation_windows(counted(), start, contents, lambda tick: iter((tick,)), lambda tick: None)
 
 
 def relation_windows(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from eddyline.algebra.node import Operator, WindowOp
-from eddyline.errors import InvalidAlgebra
+from eddyline.errors import InvalidAlgebra, UnknownName, nearest
 from eddyline.rules.join import select_into_join
 from eddyline.rules.projection import push_projections
 from eddyline.rules.selection import push_selections
@@ -38,6 +38,14 @@ RULES: tuple[Rule, ...] = (
 
 def rule_names() -> tuple[str, ...]:
     return tuple(rule.name for rule in RULES)
+
+
+def check_rule_names(names: Collection[str]) -> None:
+    for name in names:
+        if name not in rule_names():
+            guess = nearest(name, rule_names())
+            hint = f"did you mean {guess}?" if guess else f"there are {', '.join(rule_names())}"
+            raise UnknownName(f"there is no rule {name}", hint=hint)
 
 
 @dataclass(frozen=True)

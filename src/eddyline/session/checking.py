@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from eddyline.binder.statement import Define, Register, StatementBinder
-from eddyline.errors import EddylineError
+from eddyline.catalog.catalog import Catalog
+from eddyline.errors import EddylineError, UnknownExtent, UnknownName
 from eddyline.language import parse_script
 from eddyline.sources import open_source
+
+_DECLARED = re.compile(
+    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
+)
 
 
 def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
@@ -26,5 +32,15 @@ def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
             for problem in (error, *error.others):
                 problem.position = problem.position or statement.position
                 errors.append(problem)
+    errors = [error for error in errors if not _follows(error, text, binder.catalog)]
     errors.sort(key=lambda error: error.position.start if error.position else 0)
     return errors, counts
+
+
+def _follows(error: EddylineError, text: str, catalog: Catalog) -> bool:
+    """Whether a name is unknown only because the statement that declares it is wrong, which is said already."""
+    if not isinstance(error, UnknownExtent | UnknownName) or error.position is None:
+        return False
+    name = text[error.position.start : error.position.end].lower()
+    declared = {found.lower() for found in _DECLARED.findall(text)}
+    return name in declared and catalog.extent(name) is None and catalog.query(name) is None

@@ -31,7 +31,7 @@ from eddyline.reference.answers import Reporter
 from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
 from eddyline.reference.feed import Batch, Feed
-from eddyline.rules import optimize
+from eddyline.rules import check_rule_names, optimize
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.starts import Starts
 from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
@@ -84,6 +84,7 @@ class Session:
         self._on_reject, self._on_warning, self._on_progress = on_reject, on_warning, on_progress
         self._on_query = on_query
         self._without_rules = without_rules
+        check_rule_names(without_rules)
         binder = StatementBinder(without_rules=without_rules)
         self._steps: list[tuple[Position, Step]] = []  # with the place of the statement in the text
         for statement in parse_script(text):
@@ -167,6 +168,7 @@ class Session:
         if _is_one_off(step.query):
             yield from self._answered_once(step.name, step.query)
             return
+        self._starts.of(step.query.streams)  # reads the files once, before they flow
         self._waiting[step.name] = step.query
         if step.tagger is not None:
             self._taggers.append((step.name, *step.tagger))

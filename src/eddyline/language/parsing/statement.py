@@ -33,8 +33,9 @@ class StatementParser(QueryParser):
         return found
 
     def _parse_statement(self) -> exp.Expr | None:
-        """Where sqlglot's own `parse` comes in."""
-        return self._one_statement() if self._curr else None
+        """Where sqlglot's own `parse` comes in: statements are ours, a bare expression is sqlglot's."""
+        ours = self._is_word(*_BEGINNINGS) or self._at_query()
+        return self._one_statement() if ours else super()._parse_statement()
 
     def _misspelt(self) -> str | None:
         """`SELECT a FORM s`: the word before was taken for an alias, but it is nearly a keyword."""
@@ -90,7 +91,9 @@ class StatementParser(QueryParser):
         first = self._curr
         name = self._identifier("a column's name")
         self._match(TokenType.COLON)
-        return self._spanned(syntax.Attribute(this=name, type_=self._type()), first)
+        type_ = self._type()
+        comment = self._string("the column's comment in quotes") if self._word("COMMENT") else None
+        return self._spanned(syntax.Attribute(this=name, type_=type_, comment=comment), first)
 
     def _type(self) -> exp.DataType:
         first = self._curr

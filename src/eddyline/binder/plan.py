@@ -1,0 +1,32 @@
+"""A query that is bound, but may still become a part of another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.tag import TagSelection
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.errors import NotSupported, Position
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A bound query before it is known whether it stands alone or inside another."""
+
+    operator: Operator
+    streams: tuple[str, ...]
+    relation: bool = False  # windows that stand for a CQL relation
+    recent: bool = False  # a relation over the tag paper's windows: shown as the stream of its insertions
+
+
+def plan_of_query(query: BoundQuery, position: Position | None) -> Plan:
+    """A standing query as the input of another one."""
+    operator = query.plan
+    if isinstance(operator, TagSelection):
+        hint = "SELECT TAGGED OBJECTS gives the tuples"
+        raise NotSupported("SELECT TAGS gives tags without tuples; no query can read it", position, hint)
+    if isinstance(operator, RelationChanges):
+        return Plan(operator.input, query.streams, relation=True)
+    return Plan(operator, query.streams)
