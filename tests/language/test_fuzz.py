@@ -37,7 +37,7 @@ VALUES = (
 tokens = st.lists(st.sampled_from(WORDS + SYMBOLS + VALUES), max_size=25).map(" ".join)
 
 
-def drive(text: str) -> None:
+def assert_only_our_errors(text: str) -> None:
     """Parse, print, bind, optimise and explain a script; only our own errors may come out, each with a place in it."""
     errors: list[EddylineError] = []
     statements = parse_script(text, errors)
@@ -64,13 +64,13 @@ def drive(text: str) -> None:
 @settings(max_examples=1_000 * EXAMPLES, deadline=None)
 @given(tokens)
 def test_random_tokens(text: str) -> None:
-    drive(text)
+    assert_only_our_errors(text)
 
 
 @settings(max_examples=400 * EXAMPLES, deadline=None)
 @given(st.text(max_size=60))
 def test_random_text(text: str) -> None:
-    drive(text)
+    assert_only_our_errors(text)
 
 
 @settings(max_examples=400 * EXAMPLES, deadline=None)
@@ -93,7 +93,7 @@ def test_mutated_scripts(script: str, seed: int) -> None:
             words[place], words[other] = words[other], words[place]
         if not words:
             return
-    drive(" ".join(words))
+    assert_only_our_errors(" ".join(words))
 
 
 @settings(max_examples=200 * EXAMPLES, deadline=None)
@@ -101,8 +101,8 @@ def test_mutated_scripts(script: str, seed: int) -> None:
 def test_queries_cut_anywhere(sql: str, seed: int) -> None:
     chance = random.Random(seed)
     cut = chance.randrange(len(sql) + 1)
-    drive(sql[:cut])
-    drive(sql[:cut] + chance.choice(WORDS + SYMBOLS) + sql[cut:])
+    assert_only_our_errors(sql[:cut])
+    assert_only_our_errors(sql[:cut] + chance.choice(WORDS + SYMBOLS) + sql[cut:])
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_queries_cut_anywhere(sql: str, seed: int) -> None:
     ids=lambda text: text[:20],
 )
 def test_monsters(text: str) -> None:
-    drive(text)
+    assert_only_our_errors(text)

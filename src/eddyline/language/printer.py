@@ -74,7 +74,8 @@ class Printer(SparkGenerator):
         return f"{self.sql(e, 'this')} {self.sql(e, 'type_')}{comment}"
 
     def _option(self, e: syntax.Option) -> str:
-        return f"{_quoted(e.args['this'])} {_quoted(e.args['value'])}"
+        key = e.args["this"]
+        return f"{key if key.isidentifier() else _quoted(key)} {_quoted(e.args['value'])}"
 
     def _create_query(self, e: syntax.CreateQuery) -> str:
         return f"CREATE QUERY {self.sql(e, 'this')} AS{self._separator()}{self.sql(e, 'query')}"
@@ -217,6 +218,7 @@ class Printer(SparkGenerator):
 
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **SparkGenerator.TRANSFORMS,
+        exp.Paren: lambda self, e: f"({self.sql(e, 'this')})",  # on one line, also when pretty
         exp.Concat: lambda self, e: " ".join(self._items(e.expressions)),  # 'a' 'b': one text in two pieces
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
         syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",

@@ -108,8 +108,7 @@ def statements(tokens: list[Token]) -> list[Chunk]:
             opened.append(_holds_semicolons(current))
         elif kind in (TokenType.R_PAREN, TokenType.R_BRACE) and opened:
             opened.pop()
-            looped = any(t.text.upper() == "FOR" for t in current)
-            if kind == TokenType.R_BRACE and not opened and looped and _loop_ends_statement(tokens, i):
+            if kind == TokenType.R_BRACE and not opened and _loop_ends_statement(current, tokens, i):
                 finish()
     finish()
     return chunks
@@ -129,7 +128,9 @@ def _holds_semicolons(current: list[Token]) -> bool:
 _STREAMERS = ("RSTREAM", "ISTREAM", "DSTREAM")
 
 
-def _loop_ends_statement(tokens: list[Token], i: int) -> bool:
+def _loop_ends_statement(current: list[Token], tokens: list[Token], i: int) -> bool:
+    if not any(token.text.upper() == "FOR" for token in current):
+        return False
     following = tokens[i + 1] if i + 1 < len(tokens) else None
     return following is None or following.text.upper() not in ("FOR", "WITH", ";", ")")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from eddyline.algebra.expression import Expr, columns_of
-from eddyline.algebra.node import WINDOW
 from eddyline.algebra.schema import Schema
 
 
@@ -16,7 +15,3 @@ def reads_only(expr: Expr, schema: Schema) -> bool:
 def reads_both(expr: Expr, left: Schema, right: Schema) -> bool:
     columns = columns_of(expr)
     return any(left.has(c.name, c.relation) for c in columns) and any(right.has(c.name, c.relation) for c in columns)
-
-
-def reads_window(expr: Expr) -> bool:
-    return any(column.relation == WINDOW for column in columns_of(expr))
