@@ -34,9 +34,9 @@ def test_order_by_may_name_an_output_or_an_aggregate() -> None:
 
 def test_group_by_position_and_by_alias() -> None:
     insert = "INSERT INTO s VALUES (1, 5, 1), (2, 1, 1), (3, 4, 1);"
-    for key in ("1", "odd", "a % 2"):
-        sql = f"{S} SELECT a % 2 AS odd, SUM(b) AS n FROM {NOW} GROUP BY {key}; {insert}"
-        assert sorted(rows(sql)[0][2]) == [(0, 1), (1, 9)], key
+    for key in ("2", "odd", "a % 2"):
+        sql = f"{S} SELECT SUM(b) AS n, a % 2 AS odd FROM {NOW} GROUP BY {key}; {insert}"
+        assert sorted(rows(sql)[0][2]) == [(1, 0), (9, 1)], key
 
 
 def test_a_query_over_a_relation_is_a_relation() -> None:
@@ -71,6 +71,21 @@ def test_a_declared_column_wins_over_the_implicit_one() -> None:
     schema = "CREATE STREAM s (tick INTEGER, t INTEGER) TIMESTAMP BY t;"
     sql = f"{schema} SELECT tick, index FROM s; INSERT INTO s VALUES (77, 3);"
     assert rows(sql) == [(3, "+", (77, 1))]
+
+
+def test_a_declared_column_of_another_input_wins_too() -> None:
+    sql = """CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t;
+      CREATE TABLE k (tick INTEGER); INSERT INTO k VALUES (9);
+      SELECT a, tick FROM s, k; INSERT INTO s VALUES (1, 3);"""
+    assert rows(sql) == [(3, "+", (1, 9))]
+
+
+def test_object_may_name_the_value() -> None:
+    sql = """CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t; ATTACH TAG 'x' TO s.a.value;
+      SELECT TAGS FROM s WHERE OBJECT = s.a.value; SELECT TAGS FROM s WHERE OBJECT = s.b.value;
+      INSERT INTO s VALUES (1, 2, 3);"""
+    assert [answer.tag.content for answer in answers(sql)] == ["x"]
+    assert answers(sql, "q2") == []
 
 
 def test_using_takes_the_preserved_side() -> None:

@@ -93,6 +93,12 @@ RUNNING = TickTag("Running", Applicability("Patients", (17,), ("measure",)), "us
             '"tags": [[{"content": "a", "sign": "+", "attributes": ["x"]}], []], "stix": ["(1:1)1", null]}',
         ),
         (
+            RelationAnswer("q3", 7, "+", (1,), tags=(TagView("sick", "-", ("x",)),)),
+            ("x",),
+            '{"query": "q3", "tick": 7, "op": "+", "row": {"x": 1}, '
+            '"tags": [{"content": "sick", "sign": "-", "attributes": ["x"]}]}',
+        ),
+        (
             RelationAnswer("q3", 7, "-", (1,)),
             ("x",),
             '{"query": "q3", "tick": 7, "op": "-", "row": {"x": 1}}',

@@ -97,6 +97,12 @@ def test_a_selection_moves_into_a_sub_query() -> None:
     assert 'StreamSelect (Predicate "s.a + s.b>2") ( StreamReceive "s")' in plan
 
 
+def test_but_not_where_tags_are_carried() -> None:
+    """Which tags a tuple carries is decided where the projection stands."""
+    plan, applied = plans("SELECT x FROM (SELECT a + b AS x, t FROM s) AS k WHERE x > 2 WITH TAGS", "push-selections")
+    assert applied == () and 'StreamSelect (Predicate "k.x>2")' in plan
+
+
 def test_columns_that_nobody_reads_are_dropped_before_the_window() -> None:
     plan, applied = plans("SELECT SUM(b) FROM s [FROM NOW-5 TO NOW SLIDE 1 SEC]", "push-projections")
     assert applied == ("push-projections",)

@@ -275,3 +275,11 @@ def test_whatever_a_file_holds_is_a_row_a_reject_or_an_error(
                 row.reason.encode()
     except EddylineError:
         pass
+
+
+@pytest.mark.parametrize("damaged", ["1", "1,2,3,4", '"1'])
+def test_a_damaged_reading_still_takes_its_turn(tmp_path: Path, damaged: str) -> None:
+    """SNEEql's Figure 2: the third reading belongs to the second acquisition, whatever became of the second reading."""
+    sensed = extent("x INTEGER, y INTEGER", "m.csv", kind=SENSED, timestamp=None, sites=(1, 2), interval=60)
+    found = rows(tmp_path, f"x,y\n1,1\n{damaged}\n3,3\n", sensed)
+    assert [row.tick for row in found if isinstance(row, Arrival)] == [0, 60]
