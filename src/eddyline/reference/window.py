@@ -152,7 +152,9 @@ def row_window(node: RowWindow, elements: Iterator[StreamElement]) -> Iterator[W
                 insort(indexes, change.index)
                 standing[change.index] = change.new
         if lowest is not None:
-            last = max(highest, indexes[-1] if indexes else 0)
+            now_highest = indexes[-1] if indexes else 0
+            last = max(highest, now_highest)
+            lowest = min(lowest, now_highest + 1)  # windows behind the last tuple that is left are gone
             for i in range(-(-lowest // node.slide) * node.slide, last + 1, node.slide):
                 yield from _revised(made, i, window_at(i))
         yield clock
