@@ -192,6 +192,12 @@ class NoSuchTuple(EddylineError):
     code, sqlstate = "NO_SUCH_TUPLE", "02000"
 
 
+class SparkUnavailable(EddylineError):
+    """Spark cannot be started: no usable Java, a master that is not there, a port or memory it cannot have."""
+
+    code, sqlstate = "SPARK_UNAVAILABLE", "58000"
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The existing name that the user most likely meant.
 
@@ -201,3 +207,11 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
+
+
+class StorageUnusable(EddylineError):
+    """A folder of the database cannot be read or written: full, read-only, gone, or not permitted."""
+
+    code = "STORAGE_UNUSABLE"
+    sqlstate = "58030"
+    retryable = True

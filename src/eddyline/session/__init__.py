@@ -8,6 +8,7 @@
 """
 
 from eddyline.session.checking import check
-from eddyline.session.session import Progress, Session
+from eddyline.session.script_run import Progress, ScriptRun
+from eddyline.session.session import Session
 
-__all__ = ["Progress", "Session", "check"]
+__all__ = ["Progress", "ScriptRun", "Session", "check"]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from eddyline.binder.statement import Insert, Step
 from eddyline.session.inflow import constants, tick_of
 from eddyline.sources import Source, first_tick
+from eddyline.sources.batches import BatchSource
 
 
 class Starts:
     """Finds the smallest tick of a stream by reading its input once; each stream is read at most once."""
 
-    def __init__(self, steps: Iterable[Step], sources: Mapping[str, Source], tick_micros: int) -> None:
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        sources: Mapping[str, Source] | Mapping[str, BatchSource],
+        tick_micros: int,
+        first_tick: Callable[[Any], int | None] = first_tick,
+    ) -> None:
         self._inserts = [step for step in steps if isinstance(step, Insert) and step.extent.is_stream]
         self._sources = sources
         self._tick_micros = tick_micros
+        self._first_tick = first_tick
         self._known: dict[str, int | None] = {}
 
     def of(self, streams: Iterable[str]) -> int | None:
@@ -33,7 +42,7 @@ class Starts:
             if source is not None:
                 # without a time of its own a row gets the clock's tick on arrival, which is 0 at first
                 untimed = source.extent.timestamp is None and not source.extent.sites
-                from_file = 0 if untimed else first_tick(source)
+                from_file = 0 if untimed else self._first_tick(source)
                 if from_file is not None:
                     ticks.append(from_file)
             self._known[name] = min(ticks, default=None)

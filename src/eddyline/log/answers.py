@@ -1,0 +1,123 @@
+"""From the segments that a batch wrote to the answers that a client reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
+from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.storage import Storage
+
+HEADER, NUMBER, RANK, BATCH = "_header", "_window", "_rank", "_batch"
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How to read the log of a query."""
+
+    query: str
+    kind: str  # windows, relation, or else a stream
+    columns: tuple[str, ...]
+
+
+def read_segments(storage: Storage, segments: Sequence[Segment]) -> pa.Table | None:
+    """The rows of segments as one table, None if there are none."""
+    tables = [storage.read_table(segment.path) for segment in segments]
+    return pa.concat_tables(tables, promote_options="default") if tables else None
+
+
+def answers(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+    """The answers of one batch, in the order of ticks and numbers."""
+    if shape.kind == "windows":
+        yield from _windows(shape, table)
+    elif shape.kind == "relation":
+        yield from _relation(shape, table)
+    else:
+        yield from _tuples(shape, table)
+
+
+def _rows(shape: Shape, table: pa.Table) -> list[Values]:
+    return python_rows(shape.columns, table)
+
+
+def python_rows(names: Sequence[str], table: pa.Table) -> list[Values]:
+    """Some columns of a table as tuples of Python values."""
+    columns = [_python(table.column(name)) for name in names]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def _python(column: pa.ChunkedArray) -> list[Any]:
+    """Values as the reference engine holds them: times without a zone, lists as tuples, FLOAT with its own digits."""
+    type_ = column.type
+    if pa.types.is_timestamp(type_):
+        return [None if v is None else v.astimezone(UTC).replace(tzinfo=None) for v in column.to_pylist()]
+    if pa.types.is_float32(type_):
+        shown = column.cast(pa.string()).to_pylist()
+        return [None if text is None else float(text) for text in shown]
+    if pa.types.is_list(type_):
+        values = column.to_pylist()
+        return [None if value is None else tuple(value) for value in values]
+    return list(column.to_pylist())
+
+
+def _tuples(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+    ordered = table.sort_by([(INDEX, "ascending"), (DIFF, "ascending")])
+    rows = _rows(shape, ordered)
+    index, tick, diff = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF))
+    said: list[TupleAnswer] = []
+    for at, places in groupby(range(len(rows)), key=lambda place: index[place]):
+        gone, come = None, None
+        for place in places:
+            if diff[place] < 0:
+                gone = place
+            else:
+                come = place
+        if come is None:
+            assert gone is not None
+            said.append(TupleAnswer(shape.query, tick[gone], at, "-", rows[gone]))
+        elif gone is None:
+            said.append(TupleAnswer(shape.query, tick[come], at, "+", rows[come]))
+        else:
+            said.append(TupleAnswer(shape.query, tick[come], at, "=", rows[come], rows[gone]))
+    yield from sorted(said, key=lambda answer: answer.op == "+")  # corrections first, then what is new
+
+
+def _relation(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+    ordered = table.sort_by([(TICK, "ascending"), (DIFF, "ascending")])
+    tick, diff = (ordered.column(name).to_pylist() for name in (TICK, DIFF))
+    for row, at, sign in zip(_rows(shape, ordered), tick, diff, strict=True):
+        yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row)
+
+
+def _windows(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+    order = [(NUMBER, "ascending"), (DIFF, "ascending")]
+    if RANK in table.column_names:
+        order.append((RANK, "ascending"))
+    ordered = table.sort_by(order)
+    rows = _rows(shape, ordered)
+    number, tick, diff, header = (ordered.column(name).to_pylist() for name in (NUMBER, TICK, DIFF, HEADER))
+    said: list[WindowAnswer] = []
+    for window, places in groupby(range(len(rows)), key=lambda place: number[place]):
+        here = list(places)
+        sides = {sign: [p for p in here if diff[p] == sign] for sign in (-1, 1)}
+        shown = {sign: tuple(rows[p] for p in places if not header[p]) for sign, places in sides.items()}
+        heads = {sign: next((tick[p] for p in places if header[p]), None) for sign, places in sides.items()}
+        said.append(_window(shape.query, window, shown, heads))
+    yield from sorted(said, key=lambda answer: answer.op == "+")
+
+
+def _window(query: str, number: int, rows: dict[int, tuple[Values, ...]], ticks: dict[int, int | None]) -> WindowAnswer:
+    old, new = ticks[-1], ticks[1]
+    if new is None:
+        assert old is not None
+        return WindowAnswer(query, old, number, "-", (), rows[-1])
+    if old is None:
+        return WindowAnswer(query, new, number, "+", rows[1])
+    return WindowAnswer(query, new, number, "=", rows[1], rows[-1], None if old == new else old)

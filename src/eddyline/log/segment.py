@@ -1,0 +1,58 @@
+"""One immutable Parquet file of weighted rows, and its zone map: what is known of it without opening it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: the columns that every segment of a stream has beside the stream's own
+SEQ, INDEX, TICK, DIFF, OP, REF, TAG = "_seq", "_index", "_tick", "_diff", "_op", "_ref", "_tag"
+SYSTEM = pa.schema(
+    [
+        pa.field(SEQ, pa.int64()),  # place in the log, from 1
+        pa.field(INDEX, pa.int64()),  # place of the tuple in its stream
+        pa.field(TICK, pa.int64()),
+        pa.field(DIFF, pa.int8()),  # +1 the tuple is there from here on, -1 no longer, 0 it is a tick-tag
+        pa.field(OP, pa.string()),  # what the source sent: + - = #
+        pa.field(REF, pa.int64()),  # the index that - and = revise
+        pa.field(TAG, pa.string()),  # a tick-tag as JSON
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where a segment is and the bounds of what is in it, all inclusive."""
+
+    path: str
+    rows: int
+    size: int
+    seq: tuple[int, int]
+    index: tuple[int, int]
+    tick: tuple[int, int]
+    minus: int = 0  # rows that take a tuple away
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Segment:
+        pairs = {key: tuple(value[key]) for key in ("seq", "index", "tick")}
+        return cls(**{**value, **pairs})
+
+
+def bounds_of(table: pa.Table, column: str) -> tuple[int, int]:
+    """The smallest and the largest value; (0, -1) if there is none."""
+    found = pc.min_max(table.column(column)).as_py()
+    return (0, -1) if found["min"] is None else (found["min"], found["max"])
+
+
+def segment_of(path: str, size: int, table: pa.Table) -> Segment:
+    """The zone map of a table that was written there."""
+    minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
+    return Segment(
+        path, table.num_rows, size, bounds_of(table, SEQ), bounds_of(table, INDEX), bounds_of(table, TICK), minus
+    )

@@ -1,0 +1,162 @@
+"""A folder on any file system that pyarrow reaches by URL; writes are atomic, so a crash leaves no half file behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from eddyline.errors import StorageUnusable
+
+#: files that are being written end so; nobody reads them
+UNFINISHED = ".unfinished"
+
+
+class Storage:
+    """Names below are relative to the root, with `/` between folders."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        if "://" not in root:
+            root = str(Path(root).absolute())
+        try:
+            self._fs, self._base = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
+        except (pa.ArrowException, OSError, ValueError) as problem:
+            raise StorageUnusable(f"{root} cannot be reached: {problem}") from problem
+        self.local = isinstance(self._fs, pafs.LocalFileSystem)
+        self._made: set[str] = set()
+
+    def __reduce__(self) -> tuple[type[Storage], tuple[str]]:
+        return Storage, (self.root,)  # workers open the file system themselves
+
+    def path(self, name: str) -> str:
+        """The path as this file system spells it."""
+        return f"{self._base}/{name}"
+
+    def url(self, name: str) -> str:
+        """The path as Spark takes it."""
+        if self.local:
+            return f"file://{self._base}/{name}"
+        scheme = self.root.partition("://")[0]
+        return f"{scheme}://{self._base}/{name}"
+
+    # -- small files --------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> bytes | None:
+        """The contents of a file, None if there is none."""
+        try:
+            if self.local:
+                return Path(self.path(name)).read_bytes()
+            with self._fs.open_input_stream(self.path(name)) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
+
+    def read_json(self, name: str) -> Any:
+        content = self.read(name)
+        return None if content is None else json.loads(content)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file as a whole, replacing the one that is there."""
+        unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}"
+        try:
+            self._make_folder_of(name)
+            if self.local:
+                with open(self.path(unfinished), "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(self.path(unfinished), self.path(name))
+            else:  # object stores show a file only when it is complete
+                with self._fs.open_output_stream(self.path(name)) as file:
+                    file.write(content)
+        except OSError as problem:
+            self._forget_folder_of(name)
+            raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write(name, json.dumps(value, separators=(",", ":")).encode())
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def write_table(self, name: str, table: pa.Table) -> int:
+        """Write a Parquet file as a whole; returns its size."""
+        unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
+        try:
+            self._make_folder_of(name)
+            with self._fs.open_output_stream(self.path(unfinished)) as file:
+                pq.write_table(table, file, compression="lz4", use_dictionary=_worth_a_dictionary(table.schema))
+                size = int(file.tell())
+            if self.local:
+                os.replace(self.path(unfinished), self.path(name))
+        except OSError as problem:
+            self._forget_folder_of(name)
+            raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
+        return size
+
+    def read_table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        try:
+            return pq.read_table(self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local)
+        except (pa.ArrowException, OSError) as problem:
+            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
+
+    # -- folders ------------------------------------------------------------------------------------------------------
+
+    def names(self, folder: str) -> list[str]:
+        """The finished files directly in a folder, by name."""
+        if self.local:
+            try:
+                found = os.listdir(self.path(folder))
+            except FileNotFoundError:
+                return []
+            return sorted(name for name in found if not name.endswith(UNFINISHED))
+        selector = pafs.FileSelector(self.path(folder), allow_not_found=True)
+        files = self._fs.get_file_info(selector)
+        return sorted(file.base_name for file in files if file.is_file and not file.base_name.endswith(UNFINISHED))
+
+    def exists(self, name: str) -> bool:
+        if self.local:
+            return os.path.exists(self.path(name))
+        return bool(self._fs.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
+
+    def delete(self, name: str) -> None:
+        """Delete a file; it is no error if it is gone already."""
+        try:
+            self._fs.delete_file(self.path(name))
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            raise StorageUnusable(f"{self.path(name)} cannot be deleted: {problem}") from problem
+
+    def delete_folder(self, name: str) -> None:
+        if self.exists(name):
+            self._fs.delete_dir(self.path(name))
+
+    def clear_unfinished(self, folder: str) -> None:
+        """Remove what a crash left half written."""
+        if self.local and os.path.isdir(self.path(folder)):
+            for name in os.listdir(self.path(folder)):
+                if name.endswith(UNFINISHED):
+                    os.unlink(os.path.join(self.path(folder), name))
+
+    def _make_folder_of(self, name: str) -> None:
+        folder = name.rpartition("/")[0]
+        if folder not in self._made:
+            self._fs.create_dir(self.path(folder), recursive=True)
+            self._made.add(folder)
+
+    def _forget_folder_of(self, name: str) -> None:
+        self._made.discard(name.rpartition("/")[0])
+
+
+def _worth_a_dictionary(schema: pa.Schema) -> list[str]:
+    """Texts repeat; numbers and times are read faster as they are."""
+    return [field.name for field in schema if pa.types.is_string(field.type)]

@@ -1,0 +1,177 @@
+"""One script over its finite inputs, whatever engine runs it: statements in their order, files when they are due."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddyline.algebra.answer import Answer, TextAnswer
+from eddyline.algebra.node import StreamOp
+from eddyline.algebra.window import Scan
+from eddyline.binder.statement import (
+    AttachOnce,
+    Define,
+    Insert,
+    Register,
+    Revise,
+    Show,
+    StatementBinder,
+    Step,
+    Withdraw,
+)
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.errors import EddylineError, Position
+from eddyline.language import parse_script
+from eddyline.rules import check_rule_names
+from eddyline.sources import Reject
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    rows: int
+    bytes_read: int
+    total_bytes: int | None
+    clock: int | None
+    answers: int
+    queries: int = 0
+    revisions: int = 0
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+@contextmanager
+def placed(position: Position) -> Iterator[None]:
+    """An error that does not say where it is, is at this statement."""
+    try:
+        yield
+    except EddylineError as error:
+        error.position = error.position or position
+        raise
+
+
+class ScriptRun(ABC):
+    """One script over finite inputs. Building it parses and binds everything; `answers` runs it to its end."""
+
+    def __init__(
+        self,
+        text: str,
+        base: Path,
+        batch_rows: int = 1,
+        on_reject: Callable[[Reject], None] = _ignore,
+        on_warning: Callable[[str], None] = _ignore,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_query: Callable[[str, tuple[str, ...]], None] = lambda name, columns: None,
+        without_rules: frozenset[str] = frozenset(),
+    ) -> None:
+        self._batch_rows = batch_rows
+        self._base = base
+        self._on_reject, self._on_warning, self._on_progress = on_reject, on_warning, on_progress
+        self._on_query = on_query
+        self._without_rules = without_rules
+        check_rule_names(without_rules)
+        binder = StatementBinder(without_rules=without_rules)
+        self._steps: list[tuple[Position, Step]] = []  # with the place of the statement in the text
+        for statement in parse_script(text):
+            with placed(statement.position):
+                self._steps += [(statement.position, step) for step in binder.bind(statement.tree)]
+        self._catalog = binder.catalog
+        self.queries: Mapping[str, tuple[str, ...]] = {
+            step.name: step.query.columns for _, step in self._steps if isinstance(step, Register)
+        }
+        self._rows = self._answers = 0
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def answers(self) -> Iterator[Answer]:
+        for position, step in self._steps:
+            if isinstance(step, Define):
+                with placed(position):
+                    self._open(step)
+        for position, step in self._steps:
+            with placed(position):
+                yield from self._counted(self._run(step))
+        yield from self._counted(self._flow())
+        yield from self._counted(self._end())
+        self._report_progress()
+
+    def _counted(self, answers: Iterator[Answer]) -> Iterator[Answer]:
+        for answer in answers:
+            self._answers += 1
+            yield answer
+
+    def _run(self, step: Step) -> Iterator[Answer]:
+        if isinstance(step, Register):
+            self._on_query(step.name, step.query.columns)
+            if is_one_off(step.query):
+                yield from self._answered_once(step.name, step.query)
+            else:
+                yield from self._register(step)
+        elif isinstance(step, Withdraw):
+            self._withdraw(step.name)
+        elif isinstance(step, Show):
+            yield TextAnswer(step.name, self._shown(step))
+        elif isinstance(step, AttachOnce):
+            self._attach(step)
+        elif isinstance(step, Insert) and not step.extent.is_stream:
+            self._insert_into_table(step)
+        elif isinstance(step, Insert):
+            yield from self._flow()
+            yield from self._insert(step)
+        elif isinstance(step, Revise):
+            yield from self._flow()
+            yield from self._revise(step)
+
+    def _shown(self, step: Show) -> str:
+        return step.text
+
+    # -- what the engines do ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open(self, step: Define) -> None:
+        """Open the input of an extent."""
+
+    @abstractmethod
+    def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:
+        """Answer a query over tables alone, as they are."""
+
+    @abstractmethod
+    def _register(self, step: Register) -> Iterator[Answer]:
+        """Let a query stand from here on; if data has flowed, it begins at once with all that has passed."""
+
+    @abstractmethod
+    def _withdraw(self, name: str) -> None: ...
+
+    @abstractmethod
+    def _attach(self, step: AttachOnce) -> None: ...
+
+    @abstractmethod
+    def _insert_into_table(self, step: Insert) -> None: ...
+
+    @abstractmethod
+    def _insert(self, step: Insert) -> Iterator[Answer]: ...
+
+    @abstractmethod
+    def _revise(self, step: Revise) -> Iterator[Answer]: ...
+
+    @abstractmethod
+    def _flow(self) -> Iterator[Answer]:
+        """Let the files flow, all of them, merged; once."""
+
+    @abstractmethod
+    def _end(self) -> Iterator[Answer]:
+        """The input has ended: the last tick is closed."""
+
+    @abstractmethod
+    def _report_progress(self) -> None: ...
+
+
+def is_one_off(query: BoundQuery) -> bool:
+    """Whether a query reads tables alone, as they are: it is answered where it stands in the script, once."""
+    return not any(isinstance(op, StreamOp) or (isinstance(op, Scan) and op.interval) for op in query.plan.walk())

@@ -1,0 +1,181 @@
+"""One script on Spark: the same statements, the files appended to the stream logs, answers read from the result log."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.answer import Answer, WindowAnswer
+from eddyline.algebra.types import DATE, TIMESTAMP
+from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.extent import Extent
+from eddyline.columnar.types import arrow_schema
+from eddyline.errors import MissingTime, NotSupported
+from eddyline.log.answers import Shape, answers, python_rows, read_segments
+from eddyline.rules import optimize
+from eddyline.session.inflow import acquired_tick, constants, tick_of
+from eddyline.session.script_run import Progress, ScriptRun
+from eddyline.session.starts import Starts
+from eddyline.sources.arrival import INSERT, Arrival
+from eddyline.sources.batches import BatchSource, open_batches
+from eddyline.sources.chunk import chunk_of_arrivals
+from eddyline.sources.intake import time_position
+from eddyline.sources.merged_batches import merged_batches
+from eddyline.spark.engine import BATCH_ROWS, Engine
+from eddyline.spark.executor import BatchReport
+
+
+class SparkRun(ScriptRun):
+    """A script whose queries run on Spark Structured Streaming, in a database that lives as long as the script."""
+
+    def __init__(self, *arguments: Any, master: str | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._batch_rows = self._batch_rows or BATCH_ROWS
+        self._folder = tempfile.mkdtemp(prefix="eddyline-run-")
+        self._sources: dict[str, BatchSource] = {}
+        self._starts = Starts(
+            [step for _, step in self._steps],
+            self._sources,
+            self._catalog.tick_micros,
+            lambda source: source.first_tick(),
+        )
+        self._engine = Engine(
+            self._folder, master, self._batch_rows, self._on_reject, self._batch_done, self._on_warning
+        )
+        self._shapes: dict[str, Shape] = {}
+        self._read = -1  # the last batch whose answers were given
+        self._flowed = False
+        self._revisions = 0
+
+    def answers(self) -> Iterator[Answer]:
+        try:
+            yield from super().answers()
+        finally:
+            self._engine.stop()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def _open(self, step: Define) -> None:
+        extent = step.extent
+        if extent.is_stream:
+            source = open_batches(extent, self._base, self._catalog.tick_micros)
+            if source is not None:
+                self._sources[extent.name] = source
+        self._engine.define(extent, self._base)
+
+    def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:
+        plan = optimize(query.plan, self._without_rules).plan
+        table = self._engine.answered_once(plan).rename_columns(list(query.columns))
+        yield WindowAnswer(name, 0, 1, "+", tuple(python_rows(query.columns, table)))
+
+    def _register(self, step: Register) -> Iterator[Answer]:
+        plan = optimize(step.query.plan, self._without_rules).plan
+        start = self._starts.of(step.query.streams)
+        self._engine.register(step.name, step.query, plan, start, history=True)
+        self._shapes[step.name] = self._engine.shape(step.name, step.query)
+        if self._engine.journal.number:  # data has flowed: it begins at once, with all that has passed
+            self._engine.touch()
+            yield from self._answered()
+
+    def _withdraw(self, name: str) -> None:
+        self._engine.drop(name)
+        self._shapes.pop(name, None)
+
+    def _attach(self, step: AttachOnce) -> None:
+        raise NotSupported("tags need the reference engine, so far", hint="use --engine reference")
+
+    def _insert_into_table(self, step: Insert) -> None:
+        rows = constants(step.rows)
+        schema = arrow_schema(step.extent.schema)
+        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+        self._engine.tables.insert(step.extent.name, pa.Table.from_arrays(columns, schema=schema))
+
+    def _insert(self, step: Insert) -> Iterator[Answer]:
+        extent = step.extent
+        arrived = self._engine.journal.state(extent.name).last_index
+        arrivals = []
+        for at, values in enumerate(constants(step.rows)):
+            tick = tick_of(extent, values, self._catalog.tick_micros)
+            if tick is None:
+                tick = acquired_tick(extent, arrived + at)
+            arrivals.append(Arrival(extent.name, at + 1, INSERT, values, tick))
+        for first in range(0, len(arrivals), self._batch_rows):
+            some = arrivals[first : first + self._batch_rows]
+            self._engine.append([chunk_of_arrivals(extent, "", some, [None] * len(some), (), 0)])
+            yield from self._answered()
+
+    def _revise(self, step: Revise) -> Iterator[Answer]:
+        def ticks(new: pa.Table) -> pa.Array | None:
+            return ticks_of(step.extent, new, self._catalog.tick_micros)
+
+        self._engine.revise(step.extent, step.schema, step.where, step.values, ticks)
+        yield from self._answered()
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def _flow(self) -> Iterator[Answer]:
+        if self._flowed:
+            return
+        self._flowed = True
+        for chunks in merged_batches(list(self._sources.values()), self._batch_rows):
+            self._rows += sum(chunk.num_rows for chunk in chunks)
+            self._engine.append(chunks)
+            self._report_progress()
+            yield from self._answered()
+        for source in self._sources.values():
+            for warning in source.warnings:
+                self._on_warning(warning)
+        if self._sources:
+            self._engine.ingest.advance(None, ended=True)
+            yield from self._answered()
+
+    def _end(self) -> Iterator[Answer]:
+        self._engine.ingest.advance(None, ended=True)
+        yield from self._answered()
+
+    def _answered(self) -> Iterator[Answer]:
+        """Wait until Spark has taken in everything, and give what it answered since."""
+        self._engine.flush()
+        for record in self._engine.results.after(self._read):
+            self._read = record.batch
+            for name, shape in self._shapes.items():
+                result = record.stages.get(name)
+                table = None if result is None else read_segments(self._engine.storage, result.segments)
+                if table is not None:
+                    yield from answers(shape, table)
+
+    def _batch_done(self, report: BatchReport) -> None:
+        self._revisions += report.minus
+
+    def _report_progress(self) -> None:
+        if self._on_progress is not None:
+            sizes = [source.total_bytes() for source in self._sources.values()]
+            total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
+            read = sum(source.bytes_read for source in self._sources.values())
+            clock = self._engine.ingest.clock.reached
+            self._on_progress(
+                Progress(self._rows, read, total, clock, self._answers, len(self._shapes), self._revisions)
+            )
+
+
+def ticks_of(extent: Extent, values: pa.Table, tick_micros: int) -> pa.Array | None:
+    """The ticks of tuples by their TIMESTAMP BY column; None if the extent has none."""
+    position = time_position(extent)
+    if position is None:
+        return None
+    column = values.column(position)
+    if column.null_count:
+        raise MissingTime(f"{extent.name}: {extent.timestamp} is NULL, but it is the TIMESTAMP BY column")
+    type_ = extent.schema.fields[position].type
+    if type_ in (TIMESTAMP, DATE):
+        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+        return pa.array(np.floor_divide(micros, tick_micros))
+    return pc.cast(column, pa.int64()).combine_chunks()

@@ -1,0 +1,107 @@
+"""The input of an extent as columns: the same rows as `source` gives, a chunk of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.catalog.extent import Extent
+from eddyline.columnar.types import arrow_schema
+from eddyline.sources.arrival import INSERT, REPLACE, Reject
+from eddyline.sources.batch_intake import BatchIntake
+from eddyline.sources.chunk import Chunk
+from eddyline.sources.conversion import RowConversion
+from eddyline.sources.csv_batches import CsvBatchReader
+from eddyline.sources.files import ByteMeter
+from eddyline.sources.json_batches import JsonBatchReader
+from eddyline.sources.parquet_batches import ParquetBatchReader
+from eddyline.sources.source import Source, open_source
+
+__all__ = ["CHUNK_ROWS", "BatchSource", "Chunk", "open_batches", "read_table_columns"]
+
+CHUNK_ROWS = 1 << 16
+
+
+class BatchReader(Protocol):
+    """A file format, set up for one extent, that gives columns."""
+
+    conversion: RowConversion
+
+    def chunks(self, file: Path, intake: BatchIntake, meter: ByteMeter, chunk_rows: int) -> Iterator[Chunk]:
+        """The rows of a file; `chunk_rows` is a wish."""
+
+
+_FORMATS: dict[str, Callable[[Extent], BatchReader]] = {
+    "csv": CsvBatchReader,
+    "json": JsonBatchReader,
+    "parquet": ParquetBatchReader,
+}
+
+
+class BatchSource:
+    """The files of one extent, checked. `warnings` are for the user; `bytes_read` is that of the latest pass."""
+
+    def __init__(self, source: Source, tick_micros: int, chunk_rows: int = CHUNK_ROWS) -> None:
+        self.extent = source.extent
+        self.files = source.files
+        self.warnings = source.warnings
+        self._source = source
+        self._reader = _FORMATS[source.extent.format or ""](source.extent)
+        self._tick_micros = tick_micros
+        self._chunk_rows = chunk_rows
+        self._meter = ByteMeter()
+
+    def chunks(self) -> Iterator[Chunk]:
+        """A new pass over the files, in their order; no chunk has more rows than asked for, none is empty."""
+        intake = BatchIntake(self.extent, self._reader.conversion, self._tick_micros)
+        self._meter.restart()
+        for file in self.files:
+            intake.file = str(file)
+            for chunk in self._reader.chunks(file, intake, self._meter, self._chunk_rows):
+                if chunk.num_rows or chunk.rejects:
+                    for start in range(0, max(1, chunk.num_rows), self._chunk_rows):
+                        yield chunk.slice(start, start + self._chunk_rows)
+
+    def first_tick(self) -> int | None:
+        """The smallest tick of a tuple, late and corrected ones included; a full pass."""
+        smallest = (_first_tick(chunk) for chunk in self.chunks())
+        return min((tick for tick in smallest if tick is not None), default=None)
+
+    def total_bytes(self) -> int | None:
+        return self._source.total_bytes()
+
+    @property
+    def bytes_read(self) -> int:
+        return self._meter.count
+
+
+def _first_tick(chunk: Chunk) -> int | None:
+    if not chunk.num_rows:
+        return None
+    ticks = chunk.tick
+    if chunk.text.null_count < chunk.num_rows:  # there are other rows than insertions
+        tuples = pc.or_(pc.equal(chunk.op, INSERT), pc.equal(chunk.op, REPLACE))
+        ticks = ticks.filter(tuples)
+    smallest: int | None = pc.min(ticks).as_py()
+    return smallest
+
+
+def open_batches(extent: Extent, base: Path, tick_micros: int, chunk_rows: int = CHUNK_ROWS) -> BatchSource | None:
+    """The input of an extent, relative paths taken from `base`; None if nothing but INSERT and pushes feed it."""
+    source = open_source(extent, base, tick_micros)
+    return None if source is None else BatchSource(source, tick_micros, chunk_rows)
+
+
+def read_table_columns(extent: Extent, base: Path) -> tuple[pa.Table, list[Reject]]:
+    """The rows of a stored extent as columns, and those that do not fit."""
+    source = open_batches(extent, base, tick_micros=1)
+    tables = [arrow_schema(extent.schema).empty_table()]
+    rejects: list[Reject] = []
+    for chunk in source.chunks() if source is not None else ():
+        tables.append(chunk.values)
+        rejects += chunk.rejects
+    return pa.concat_tables(tables), rejects

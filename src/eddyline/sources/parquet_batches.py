@@ -1,0 +1,101 @@
+"""Reading Parquet as columns. Rows in doubt, and rows that are no tuples, go through `Intake` one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from eddyline.algebra.types import INTEGER_BITS
+from eddyline.errors import SourceUnusable
+from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
+from eddyline.sources.chunk import Chunk
+from eddyline.sources.columns import ColumnPlan, columns_by_name
+from eddyline.sources.files import ByteMeter
+from eddyline.sources.native_columns import from_native
+from eddyline.sources.parquet_file import ParquetReader, _python_values
+
+_LEAST_ROWS = 8192
+
+
+class ParquetBatchReader(ParquetReader):
+    """How the files of one extent are to be read as columns; holds no state of a pass."""
+
+    def chunks(self, file: Path, intake: BatchIntake, meter: ByteMeter, chunk_rows: int) -> Iterator[Chunk]:
+        with self._open(file) as opened:
+            plan = columns_by_name(self._extent, opened.schema_arrow.names, str(file))
+            size, total, rows = file.stat().st_size, max(1, opened.metadata.num_rows), 0
+            with meter.reading(file, lambda: size * rows // total):
+                for batch in self._batches(opened, file, max(chunk_rows, _LEAST_ROWS)):
+                    stretch = Stretch(intake, str(file))
+                    sure = take_batch(batch, plan, rows + 1, stretch)
+                    rows += batch.num_rows
+                    yield stretch.chunk([sure], meter.count)
+
+    def _batches(self, opened: parquet.ParquetFile, file: Path, rows: int) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from opened.iter_batches(batch_size=rows)
+        except (pa.ArrowException, OSError) as problem:
+            raise SourceUnusable(f"{self._extent.name}: {file} cannot be read to its end: {problem}") from problem
+
+
+def take_batch(
+    batch: pa.RecordBatch, plan: ColumnPlan, first: int, stretch: Stretch, whole_floats: bool = False
+) -> Chunk:
+    """The rows that are sure, the others being given to the stretch; `first` is the number of the first row."""
+    fields = stretch.intake.extent.schema.fields
+    columns = Columns(
+        np.arange(first, first + batch.num_rows),
+        [from_native(batch.column(at), field.type, whole_floats) for at, field in zip(plan.order, fields, strict=True)],
+        None if plan.op is None else _op_texts(batch.column(plan.op)),
+    )
+    sure, doubtful = sure_rows(columns, stretch.intake, stretch.file)
+    if len(doubtful):
+        _RowWise(batch, plan, first, stretch, whole_floats).take(doubtful)
+    return sure
+
+
+def _op_texts(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    return pa.repeat("?", len(column))  # whatever it is, it is in doubt
+
+
+class _RowWise:
+    """Takes rows of a batch one by one."""
+
+    def __init__(
+        self, batch: pa.RecordBatch, plan: ColumnPlan, first: int, stretch: Stretch, whole_floats: bool
+    ) -> None:
+        self._batch = batch
+        self._plan = plan
+        self._first = first
+        self._stretch = stretch
+        fields = stretch.intake.extent.schema.fields
+        self._may_be_whole = [whole_floats and field.type in INTEGER_BITS for field in fields]
+
+    def take(self, positions: Positions) -> None:
+        chosen = self._batch.take(pa.array(positions))
+        rows = zip(*(_python_values(column) for column in chosen.columns), strict=True)
+        for position, row in zip(positions.tolist(), rows, strict=True):
+            self._take_one(self._first + position, row)
+
+    def _take_one(self, number: int, row: Sequence[Any]) -> None:
+        def said() -> str:
+            return json.dumps(dict(zip(self._batch.schema.names, row, strict=True)), default=str, ensure_ascii=False)
+
+        plan, intake = self._plan, self._stretch.intake
+        op, ref, tag = (None if at is None else row[at] for at in (plan.op, plan.ref, plan.tag))
+        raw = [
+            int(row[at]) if may and isinstance(row[at], float) and row[at].is_integer() else row[at]
+            for at, may in zip(plan.order, self._may_be_whole, strict=True)
+        ]
+        intake.said = said
+        self._stretch.take(number, lambda: intake.row(number, op, ref, tag, raw), said)

@@ -1,0 +1,89 @@
+"""What a stage sees of the world in one micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eddyline.algebra.schema import Schema
+from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.storage import Storage
+from eddyline.spark.literal import back_quoted, spark_type
+from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Log:
+    """A stream, given or derived, as it stands at the end of the batch; `fresh` is what the batch brings."""
+
+    name: str
+    schema: Schema
+    columns: tuple[str, ...]  # as the segments call them, in the order of the schema
+    segments: Sequence[Segment]
+    fresh: Sequence[Segment] = ()
+    touched: Spans = NOTHING  # the ticks of fresh rows
+
+    @property
+    def last_index(self) -> int:
+        return max((segment.index[1] for segment in self.segments), default=0)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The largest tick seen and the tick up to which nothing more is expected; LOW before the first tuple."""
+
+    reached: int = LOW
+    closed: int = LOW
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The contents of a table from one scan on."""
+
+    tick: int  # from this scan on, until the next snapshot's
+    rows: Callable[[], DataFrame]  # c0, c1, …
+
+
+@dataclass
+class Batch:
+    """One stage in one micro-batch."""
+
+    spark: SparkSession
+    storage: Storage
+    logs: Mapping[str, Log]
+    now: Clock
+    before: Clock  # at the end of the batch before; LOW for a query that is new
+    start: int  # of the query
+    tables: Callable[[str], DataFrame]  # a table as it stands now
+    #: a table as it stood at its scans at these ticks; None: as it stood when the query began
+    snapshots: Callable[[str, Spans | None], Sequence[Snapshot]] = lambda table, ticks: ()
+    memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
+
+    def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
+        """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""
+        fields = [f"{name} BIGINT" for name in (INDEX, TICK)] + [f"{DIFF} TINYINT"]
+        fields += [
+            f"{back_quoted(name)} {spark_type(f.type)}" for name, f in zip(log.columns, log.schema.fields, strict=True)
+        ]
+        columns = [INDEX, TICK, DIFF, *(f"{back_quoted(name)} AS c{i}" for i, name in enumerate(log.columns))]
+        schema = ", ".join(fields)
+        if not segments:
+            return self.spark.createDataFrame([], schema).selectExpr(*columns)
+        urls = [self.storage.url(segment.path) for segment in segments]
+        return self.spark.read.schema(schema).parquet(*urls).selectExpr(*columns)
+
+
+def columns_of(width: int) -> list[str]:
+    """The names under which an operator's columns stand in a DataFrame.
+
+    >>> columns_of(2)
+    ['c0', 'c1']
+    """
+    return [f"c{i}" for i in range(width)]
+
+
+__all__ = ["HIGH", "LOW", "Batch", "Clock", "Log", "Snapshot", "columns_of"]

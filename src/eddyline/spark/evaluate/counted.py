@@ -1,0 +1,83 @@
+"""Windows of rows (SNEEql's Figure 6): at index slide, 2·slide, …, a function of the tuples that stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.window import RowWindow
+from eddyline.log.segment import INDEX, TICK
+from eddyline.spark.evaluate.batch import Batch, Log
+from eddyline.spark.evaluate.tuples import log_of, tuples
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: the index at which a row window stands
+AT = "_k0"
+
+
+def row_windows(node: RowWindow, batch: Batch, positions: Spans = EVERYTHING) -> Windows:
+    """The windows at these indexes. The highest position asked for must be HIGH: the list ends with the last tuple."""
+    assert positions.high >= HIGH
+    log = log_of(node.input, batch)
+    low = max(1, positions.low)
+    reach = Spans.of([(standing_before(log, low + min(0, node.scope.start)), HIGH)])
+    frame = tuples(node.input, batch, indexes=reach)
+    width = len(node.schema)
+    columns = [f"c{i}" for i in range(width)]
+    slide = node.slide
+    soonest, latest = f"({INDEX} - {node.scope.end})", f"({INDEX} - {node.scope.start})"
+    first = f"greatest({soonest} + pmod(-{soonest}, {slide}), {-(-low // slide) * slide}L)"
+    last = f"({latest} - pmod({latest}, {slide}))"
+    placed = (
+        frame.where(f"{first} <= {last}")
+        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {AT}", *columns)
+        .where(positions.condition(AT))
+    )
+    listed = _listed(frame, slide, low, positions, batch)
+    rows = placed.join(listed, AT).selectExpr(AT, T, *columns)  # behind the last tuple there are no windows
+    return Windows(rows, listed, (AT,), width)
+
+
+def row_windows_at(node: RowWindow, batch: Batch, ticks: Spans) -> Windows:
+    """The windows that stand at these ticks. Late tuples put them in any order, so all are looked at."""
+    made = row_windows(node, batch)
+    assert made.listed is not None
+    listed = made.listed.where(ticks.condition(T))
+    return Windows(made.rows.where(ticks.condition(T)), listed, made.keys, made.width)
+
+
+def _listed(frame: DataFrame, slide: int, low: int, positions: Spans, batch: Batch) -> DataFrame:
+    """The windows, each with the tick of the last tuple that stands at or before its index."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    following = F.lead(INDEX).over(Window.orderBy(INDEX))
+    # a tuple places the windows from its own index up to the next tuple's
+    spans = frame.select(INDEX, TICK).withColumn("_next", following)
+    first = f"greatest({INDEX} + pmod(-{INDEX}, {slide}), {-(-low // slide) * slide}L)"
+    last = f"coalesce(_next - 1, {INDEX})"
+    return (
+        spans.where(f"{first} <= {last}")
+        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {AT}", f"{TICK} AS {T}")
+        .where(positions.condition(AT))
+    )
+
+
+def standing_before(log: Log, index: int) -> int:
+    """An index at or below the given one from which on reading is sure to find a standing tuple, if there is one.
+
+    A segment without deletions, whose tuples no other segment revises, starts with a tuple that stands.
+    """
+    revised = [segment for segment in log.segments if segment.minus]
+    candidates = [
+        segment.index[0]
+        for segment in log.segments
+        if not segment.minus
+        and segment.index[0] <= index
+        and segment.index[0] <= segment.index[1]
+        and not any(r.index[0] <= segment.index[1] and segment.index[0] <= r.index[1] for r in revised)
+    ]
+    return max(candidates, default=LOW)

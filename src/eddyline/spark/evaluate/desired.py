@@ -1,0 +1,169 @@
+"""What the log of a stage should say now, as far as a batch can have changed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
+from eddyline.spark.evaluate import looped
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.counted import standing_before
+from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
+from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
+from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, relation
+from eddyline.spark.evaluate.tuples import log_of
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The windows to look at: where they are, and those among them that were answered in an earlier batch."""
+
+    by: str
+    places: Spans
+    again: Spans
+
+
+@dataclass(frozen=True)
+class Desired:
+    """Rows by window (keys, `_t`, c0, …), and of window queries the list of windows."""
+
+    rows: DataFrame
+    keys: tuple[str, ...]
+    width: int
+    again: Spans  # where something may have been said before, in terms of `place`
+    place: str  # the column that `again` is about
+    listed: DataFrame | None = None
+    grid: tuple[int, int] | None = None
+    among: DataFrame | None = None  # the keys in question, where `again` alone says too much
+
+    @property
+    def head(self) -> list[str]:
+        return list(self.keys) if T in self.keys else [*self.keys, T]
+
+
+def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
+    """`with_next`: windows whose predecessor changed are to be looked at too, as ISTREAM and DSTREAM need it."""
+    by = domain(plan)
+    if by == INDEXES:
+        return _rows_scope(_leaf(plan), batch)
+    if by == ITERATIONS:
+        leaf = _leaf(plan)
+        assert isinstance(leaf, LoopWindow)
+        known = looped.iterations(leaf, batch)
+        before, count = looped.visible_before(leaf, batch), known.visible(batch.now.closed)
+        hit = looped.touched(leaf, batch, log_of(leaf.input, batch).touched)
+        numbers = (hit.grown(after=int(with_next)) | Spans.of([(before, count - 1)])).within(0, count - 1)
+        return Scope(by, numbers, numbers.within(0, before - 1))
+    reached = isinstance(_leaf(plan), HopWindow)
+    now, before = (batch.now.reached, batch.before.reached) if reached else (batch.now.closed, batch.before.closed)
+    ticks = changed(plan, batch)
+    if with_next:
+        ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
+    ticks = ticks.within(LOW, now)
+    return Scope(by, ticks, ticks.within(LOW, before))
+
+
+def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
+    assert isinstance(leaf, RowWindow)
+    log = log_of(leaf.input, batch)
+    if not log.fresh:
+        return Scope(INDEXES, NOTHING, NOTHING)
+    lowest = min(segment.index[0] for segment in log.fresh)
+    if any(segment.minus for segment in log.fresh):
+        # if the last tuples are taken away, so are the windows behind the last one that is left
+        lowest = standing_before(log, lowest)
+    fresh = {segment.path for segment in log.fresh}
+    had = max((s.index[1] for s in log.segments if s.path not in fresh), default=0)
+    places = Spans.of([(max(1, lowest), HIGH)])
+    return Scope(INDEXES, places, places.within(1, had))
+
+
+def _leaf(plan: Operator) -> Operator:
+    while len(plan.inputs) == 1 and not isinstance(plan, RowWindow | LoopWindow | HopWindow):
+        plan = plan.inputs[0]
+    return plan
+
+
+def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
+    """For a query whose answer is windows; None if the batch changes nothing."""
+    scope = scope_of(plan, batch, with_next=False)
+    if not scope.places:
+        return None
+    made = windows(plan, batch, scope.places, scope.by)
+    return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), made.listed, made.grid)
+
+
+def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired | None:
+    """For RSTREAM, ISTREAM and DSTREAM of windows; None if the batch changes nothing."""
+    compares = not isinstance(plan, RStream)
+    scope = scope_of(plan.input, batch, with_next=compares)
+    if not scope.places:
+        return None
+    if not compares:
+        made = windows(plan.input, batch, scope.places, scope.by)
+        return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by))
+    earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
+    made = windows(plan.input, batch, earlier, scope.by)
+    rows = _differences(made, isinstance(plan, DStream), earlier, scope)
+    return Desired(rows, made.keys, made.width, scope.again, _place(scope.by))
+
+
+def _one_before(plan: Operator, batch: Batch, place: int, by: str) -> int:
+    if by == TICKS:
+        return lookback(plan, batch, place - 1)
+    leaf = _leaf(plan)
+    return place - leaf.slide if isinstance(leaf, RowWindow) else place - 1
+
+
+def _place(by: str) -> str:
+    return T if by == TICKS else "_k0"
+
+
+def _differences(made: Windows, leaving: bool, earlier: Spans, scope: Scope) -> DataFrame:
+    """The rows of each window that were not in the one before it, or the other way round, as bags."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    assert made.listed is not None
+    head = made.head
+    order = Window.orderBy(*made.keys)
+    successors = made.listed.select(*head, *(F.lead(key).over(order).alias(f"n{key}") for key in head))
+    following = successors.where(f"n{head[0]} IS NOT NULL")
+    shifted = made.rows.join(following, head).selectExpr(*(f"n{key} AS {key}" for key in head), *made.columns)
+    here, before = (1, -1) if not leaving else (-1, 1)
+    both = made.rows.selectExpr(*head, *made.columns, f"{here} AS _w").unionAll(
+        shifted.selectExpr(*head, *made.columns, f"{before} AS _w")
+    )
+    net = both.groupBy(*head, *made.columns).agg(F.sum("_w").alias("_n")).where("_n > 0")
+    wanted = net.where(scope.places.condition(_place(scope.by)))
+    return wanted.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
+
+
+def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
+    """For a CQL relation: its changes (with `_n`, how many enter or leave), or a stream made of them."""
+    below = plan.inputs[0]
+    ticks = changed_relation(below, batch)
+    if not ticks:
+        return None
+    asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
+    frame = relation(below, batch, asked)
+    width = len(plan.schema)
+    columns = [f"c{i}" for i in range(width)]
+    again = ticks.within(LOW, batch.before.closed)
+    if isinstance(plan, RStream):
+        return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T)
+    net = net_changes(frame, ticks, width)
+    if isinstance(plan, RelationChanges):
+        return Desired(net, (T,), width, again, T)
+    wanted = net.where("_n > 0" if isinstance(plan, IStream) else "_n < 0")
+    rows = wanted.selectExpr(T, *columns, "explode(sequence(1L, abs(_n))) AS _copy").drop("_copy")
+    return Desired(rows, (T,), width, again, T)

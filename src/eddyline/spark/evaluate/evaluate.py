@@ -1,0 +1,111 @@
+"""The windows of a plan, at some of the places where it has windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import (
+    Instants,
+    WindowAggregation,
+    WindowAlias,
+    WindowCrossProduct,
+    WindowDistinct,
+    WindowJoin,
+    WindowProject,
+    WindowSelect,
+    WindowSort,
+)
+from eddyline.algebra.window import (
+    HopWindow,
+    LatestRowsWindow,
+    LoopWindow,
+    OneRow,
+    RangeWindow,
+    RowWindow,
+    Scan,
+    TimeWindow,
+)
+from eddyline.errors import InvalidAlgebra
+from eddyline.spark.evaluate import looped, relational
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.counted import row_windows, row_windows_at
+from eddyline.spark.evaluate.product import product
+from eddyline.spark.evaluate.reach import lookback
+from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
+from eddyline.spark.evaluate.slices import aggregate_slices, sliceable
+from eddyline.spark.evaluate.tables import one_row, scans
+from eddyline.spark.evaluate.timed import grid_of, time_windows
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.spans import Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: where the windows of a plan without a product are: at ticks, at indexes of a stream, at iterations of a loop
+TICKS, INDEXES, ITERATIONS = "ticks", "indexes", "iterations"
+
+
+def domain(node: Operator) -> str:
+    """In what terms the windows of a plan are asked for. A product goes by ticks."""
+    while len(node.inputs) == 1 and not isinstance(node, RowWindow | LoopWindow):
+        node = node.inputs[0]
+    if isinstance(node, RowWindow):
+        return INDEXES
+    return ITERATIONS if isinstance(node, LoopWindow) else TICKS
+
+
+def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Windows:
+    """The windows of an operator that stand at the places asked for, created by now."""
+    if isinstance(node, TimeWindow | HopWindow):
+        return time_windows(node, batch, asked)
+    if isinstance(node, RowWindow):
+        return row_windows(node, batch, asked) if by == INDEXES else row_windows_at(node, batch, asked)
+    if isinstance(node, LoopWindow):
+        return looped.loop_windows(node, batch, asked if by == ITERATIONS else looped.at_ticks(node, batch, asked))
+    if isinstance(node, Scan):
+        return scans(node, batch, asked)
+    if isinstance(node, OneRow):
+        return one_row(node, batch)
+    if isinstance(node, RangeWindow | LatestRowsWindow):
+        return _relation_windows(node, batch, asked)
+    if isinstance(node, WindowCrossProduct | WindowJoin):
+        sides = [
+            windows(side, batch, asked.mapped(lambda low, high, side=side: (lookback(side, batch, low), high)))  # type: ignore[misc]
+            for side in (node.left, node.right)
+        ]
+        return product(node, *sides, asked)
+    if isinstance(node, WindowAggregation):
+        sliced = sliceable(node)
+        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
+            return aggregate_slices(node, sliced, batch, asked)
+        return relational.aggregate(node, windows(node.input, batch, asked, by))
+    if isinstance(node, WindowAlias | Instants):
+        return windows(node.input, batch, asked, by)
+    if isinstance(node, WindowSelect):
+        return relational.select(node, windows(node.input, batch, asked, by))
+    if isinstance(node, WindowProject):
+        return relational.project(node, windows(node.input, batch, asked, by))
+    if isinstance(node, WindowDistinct):
+        return relational.distinct(windows(node.input, batch, asked, by))
+    if isinstance(node, WindowSort):
+        return relational.sort(node, windows(node.input, batch, asked, by))
+    raise InvalidAlgebra(f"the Spark engine has no {type(node).__name__}")
+
+
+def _relation_windows(node: RangeWindow | LatestRowsWindow, batch: Batch, asked: Spans) -> Windows:
+    """A CQL relation beside windows of other kinds: it has windows where tuples enter or leave.
+
+    One more is made up at the beginning of each stretch, for those who look back to it.
+    """
+    parts = asked.within(batch.start, batch.now.closed)
+    if not parts:
+        parts = Spans.of([(batch.start, batch.start)])
+    frame = relation(node, batch, Asked(parts))
+    edges = ", ".join(f"{low}L" for low, _ in parts)
+    stops: DataFrame = batch.spark.range(1).selectExpr(f"explode(array({edges})) AS {T}")
+    stops = stops.unionAll(frame.selectExpr(f"{FROM} AS {T}"))
+    if isinstance(node, RangeWindow):
+        stops = stops.unionAll(frame.selectExpr(f"{UNTIL} + 1 AS {T}"))
+    stops = stops.distinct().where(parts.condition(T))
+    return windows_at(frame, stops, len(node.schema))

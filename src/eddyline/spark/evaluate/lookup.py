@@ -1,0 +1,46 @@
+"""A stream that meets tables: each tuple beside the rows of a table as it stands when the tuple arrives."""
+
+from __future__ import annotations
+
+from eddyline.algebra.stream import StreamLookup
+from eddyline.algebra.window import Scan
+from eddyline.errors import InvalidAlgebra
+from eddyline.log.segment import DIFF, INDEX, TICK
+from eddyline.spark.evaluate.batch import Batch, columns_of
+from eddyline.spark.evaluate.desired import Desired
+from eddyline.spark.evaluate.product import predicate_sql
+from eddyline.spark.evaluate.tuples import changes, log_of
+from eddyline.spark.evaluate.windows import T
+from eddyline.spark.spans import NOTHING, Spans
+
+#: the index of the tuple that a row was made for
+MADE_FOR = "_k0"
+
+
+def desired_lookup(node: StreamLookup, batch: Batch) -> Desired | None:
+    """The rows of the tuples that the batch brings; a revised tuple meets the table as it stands now."""
+    from pyspark.sql import functions as F
+
+    log = log_of(node.input, batch)
+    if not log.fresh:
+        return None
+    if not isinstance(node.table, Scan):
+        raise InvalidAlgebra("a stream can be joined with stored tables only")
+    first, second = len(node.input.schema), len(node.table.schema)
+    columns = columns_of(first)
+    frame = changes(node.input, batch)
+    revised = any(segment.minus for segment in log.fresh)
+    if revised:
+        frame = frame.groupBy(INDEX, TICK, *columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} <> 0")
+    tuples = frame.where(f"{DIFF} > 0").selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns)
+    table = batch.tables(node.table.table).selectExpr(*(f"c{i} AS c{i + first}" for i in range(second)))
+    if node.predicate is None:
+        joined = tuples.crossJoin(table)
+    else:
+        joined = tuples.join(table, F.expr(predicate_sql(node.predicate, node.schema, [])))
+    rows = joined.selectExpr(MADE_FOR, T, *columns_of(first + second))
+    if not revised:
+        return Desired(rows, (MADE_FOR,), first + second, NOTHING, MADE_FOR)
+    again = Spans.of(segment.index for segment in log.fresh if segment.minus)
+    concerned = frame.selectExpr(f"{INDEX} AS {MADE_FOR}").distinct()
+    return Desired(rows, (MADE_FOR,), first + second, again, MADE_FOR, among=concerned)

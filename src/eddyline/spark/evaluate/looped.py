@@ -1,0 +1,121 @@
+"""TelegraphCQ's for-loops: one window for each value of t, in the order of the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from eddyline.algebra.loop import evaluate
+from eddyline.algebra.window import LoopWindow
+from eddyline.log.segment import TICK
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.tuples import tuples
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.spans import LOW, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: the number of the iteration, from 0
+AT = "_k0"
+_AT_ONCE = 1024
+
+
+@dataclass
+class Iterations:
+    """The values that t takes and the ends of the windows, as far as the clock has let the loop come."""
+
+    t: Any = field(default_factory=lambda: np.empty(0, np.int64))
+    left: Any = field(default_factory=lambda: np.empty(0, np.int64))
+    right: Any = field(default_factory=lambda: np.empty(0, np.int64))
+    due: Any = field(default_factory=lambda: np.empty(0, np.int64))  # never decreases: the loop keeps its order
+
+    def visible(self, closed: int) -> int:
+        """How many iterations are answered when the clock has closed a tick."""
+        return int(np.searchsorted(self.due, closed, side="right"))
+
+
+def iterations(node: LoopWindow, batch: Batch) -> Iterations:
+    """The iterations due by now; the loop is run on from where the batch before left it."""
+    kept = batch.memory.get(node)
+    if kept is None:
+        kept = batch.memory[node] = (Iterations(), node.loop.values(batch.start), [False])
+    known, values, finished = kept
+    while not finished[0] and (not len(known.due) or known.due[-1] <= batch.now.closed):
+        some = list(islice(values, _AT_ONCE))
+        finished[0] = len(some) < _AT_ONCE
+        _extend(known, node, some, batch.start)
+    return known  # type: ignore[no-any-return]
+
+
+def _extend(known: Iterations, node: LoopWindow, some: list[int], start: int) -> None:
+    t = np.array(some, dtype=np.int64)
+    left = np.array([evaluate(node.left, value, start) for value in some], dtype=np.int64)
+    right = np.array([evaluate(node.right, value, start) for value in some], dtype=np.int64)
+    due = np.maximum.accumulate(np.concatenate([known.due[-1:], np.maximum(t, right)]))[len(known.due[-1:]) :]
+    known.t, known.left = np.concatenate([known.t, t]), np.concatenate([known.left, left])
+    known.right, known.due = np.concatenate([known.right, right]), np.concatenate([known.due, due])
+
+
+def touched(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
+    """The iterations answered by now into whose windows some of the ticks fall."""
+    known = iterations(node, batch)
+    count = known.visible(batch.now.closed)
+    hit = np.zeros(count, dtype=bool)
+    for low, high in ticks:
+        hit |= (known.left[:count] <= high) & (known.right[:count] >= low)
+    return _runs(np.flatnonzero(hit))
+
+
+def at_ticks(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
+    """The iterations answered by now whose t is among the ticks."""
+    known = iterations(node, batch)
+    t = known.t[: known.visible(batch.now.closed)]
+    hit = np.zeros(len(t), dtype=bool)
+    for low, high in ticks:
+        hit |= (low <= t) & (t <= high)
+    return _runs(np.flatnonzero(hit))
+
+
+def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
+    """The windows of these iterations, as far as they are due."""
+    known = iterations(node, batch)
+    count = known.visible(batch.now.closed)
+    chosen = np.concatenate(
+        [np.arange(max(0, a), min(b, count - 1) + 1) for a, b in numbers] or [np.empty(0, np.int64)]
+    )
+    chosen = chosen.astype(np.int64)
+    table = pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
+    listed = _frame(batch, table)
+    needed = Spans.of(zip(known.left[chosen].tolist(), known.right[chosen].tolist(), strict=True))
+    width = len(node.schema)
+    from pyspark.sql import functions as F
+
+    frame = tuples(node.input, batch, needed)
+    joined = frame.join(F.broadcast(listed), F.expr(f"{TICK} BETWEEN _left AND _right"))
+    rows = joined.selectExpr(AT, T, *(f"c{i}" for i in range(width)))
+    return Windows(rows, listed.select(AT, T), (AT,), width)
+
+
+def _frame(batch: Batch, table: pa.Table) -> DataFrame:
+    if not table.num_rows:
+        return batch.spark.createDataFrame([], ", ".join(f"{name} BIGINT" for name in table.column_names))
+    return batch.spark.createDataFrame(table)
+
+
+def _runs(numbers: Any) -> Spans:
+    """Ascending numbers as stretches."""
+    if not len(numbers):
+        return Spans()
+    cuts = np.flatnonzero(np.diff(numbers) > 1)
+    starts = numbers[np.concatenate([[0], cuts + 1])].tolist()
+    ends = numbers[np.concatenate([cuts, [len(numbers) - 1]])].tolist()
+    return Spans.of(zip(starts, ends, strict=True))
+
+
+def visible_before(node: LoopWindow, batch: Batch) -> int:
+    return iterations(node, batch).visible(batch.before.closed) if batch.before.closed > LOW else 0

@@ -1,0 +1,129 @@
+"""SNEEql's Figure 7: at each tick at which either side has a window, the latest windows of both, and joins of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.schema import Schema
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.spans import Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Product = WindowCrossProduct | WindowJoin
+_LEFT, _RIGHT = "_lt", "_rt"
+_KINDS = {"INNER": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
+
+
+def product(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windows:
+    """`left` and `right` reach back to the latest windows at or before the first tick of each stretch."""
+    width = left.width + right.width
+    if left.always and right.always:
+        return Windows(_joined(node, left.rows, right.rows, [], left.width, right.width), None, (), width)
+    if left.always or right.always:
+        timed = right if left.always else left
+        assert timed.listed is not None
+        listed = timed.listed.where(ticks.condition(T))
+        rows = timed.rows.where(ticks.condition(T))
+        sides = [_everywhere(left, listed, timed) if left.always else rows]
+        sides.append(_everywhere(right, listed, timed) if right.always else rows)
+        joined = _joined(node, *sides, timed.head, left.width, right.width)
+        return Windows(joined, listed, timed.keys, width, timed.grid)
+    if left.grid is not None and left.grid == right.grid and left.keys == right.keys == (T,):
+        assert left.listed is not None
+        listed = left.listed.where(ticks.condition(T))
+        sides = [side.rows.where(ticks.condition(T)) for side in (left, right)]
+        return Windows(_joined(node, *sides, [T], left.width, right.width), listed, (T,), width, left.grid)
+    return _paired(node, left, right, ticks)
+
+
+def _everywhere(table: Windows, listed: DataFrame, timed: Windows) -> DataFrame:
+    """What was always there, in every window."""
+    from pyspark.sql import functions as F
+
+    return table.rows.crossJoin(F.broadcast(listed.select(*timed.head)))
+
+
+def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windows:
+    """Windows of both sides that stand at different ticks: each tick looks back for the latest ones."""
+    assert left.listed is not None and right.listed is not None
+    pairs = _latest(left.listed, right.listed, ticks)
+    lefts, left_keys = _renamed(left, "l")
+    rights, right_keys = _renamed(right, "r")
+    left_list = left.listed.selectExpr(f"{T} AS {_LEFT}", *_as(left, "l"))
+    right_list = right.listed.selectExpr(f"{T} AS {_RIGHT}", *_as(right, "r"))
+    listed = pairs.join(left_list, _LEFT).join(right_list, _RIGHT)
+    head = [T, *left_keys, *right_keys]
+    # every row stands beside the other side's windows, so that unmatched rows can be padded in each pair
+    left_rows = lefts.join(listed.select(_LEFT, *head), [_LEFT, *left_keys])
+    right_rows = rights.join(listed.select(_RIGHT, *head), [_RIGHT, *right_keys])
+    joined = _joined(
+        node,
+        left_rows.select(*head, *left.columns),
+        right_rows.select(*head, *right.columns),
+        head,
+        left.width,
+        right.width,
+    )
+    renaming = [f"{key} AS _k{i}" for i, key in enumerate([*left_keys, *right_keys])]
+    keys = (T, *(f"_k{i}" for i in range(len(renaming))))
+    width = left.width + right.width
+    rows = joined.selectExpr(T, *renaming, *(f"c{i}" for i in range(width)))
+    return Windows(rows, listed.selectExpr(T, *renaming), keys, width)
+
+
+def _latest(left: DataFrame, right: DataFrame, ticks: Spans) -> DataFrame:
+    """For every tick with a window the ticks of the latest windows of both sides: `_t`, `_lt`, `_rt`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    nothing = "CAST(NULL AS BIGINT)"
+    both = left.selectExpr(T, f"{T} AS {_LEFT}", f"{nothing} AS {_RIGHT}").unionAll(
+        right.selectExpr(T, f"{nothing} AS {_LEFT}", f"{T} AS {_RIGHT}")
+    )
+    at = both.groupBy(T).agg(F.max(_LEFT).alias(_LEFT), F.max(_RIGHT).alias(_RIGHT))
+    upto = Window.orderBy(T).rowsBetween(Window.unboundedPreceding, 0)
+    seen = at.select(T, F.max(_LEFT).over(upto).alias(_LEFT), F.max(_RIGHT).over(upto).alias(_RIGHT))
+    return seen.where(f"{_LEFT} IS NOT NULL AND {_RIGHT} IS NOT NULL AND {ticks.condition(T)}")
+
+
+def _as(windows: Windows, side: str) -> list[str]:
+    """A window's keys beside its tick, which the pair has already."""
+    return [f"{key} AS _{side}{i}" for i, key in enumerate(k for k in windows.keys if k != T)]
+
+
+def _renamed(windows: Windows, side: str) -> tuple[DataFrame, list[str]]:
+    tick = _LEFT if side == "l" else _RIGHT
+    renaming = _as(windows, side)
+    rows = windows.rows.selectExpr(f"{T} AS {tick}", *renaming, *windows.columns)
+    return rows, [text.rpartition(" ")[2] for text in renaming]
+
+
+def _joined(node: Product, left: DataFrame, right: DataFrame, on: list[str], *widths: int) -> DataFrame:
+    """The rows of both sides that are in the same window (the columns `on`) and satisfy the predicate."""
+    from pyspark.sql import functions as F
+
+    first, second = widths
+    lefts = left.selectExpr(*(f"{key} AS l{key}" for key in on), *(f"c{i}" for i in range(first)))
+    rights = right.selectExpr(*(f"{key} AS r{key}" for key in on), *(f"c{i} AS c{i + first}" for i in range(second)))
+    conditions = [f"l{key} = r{key}" for key in on]
+    kind = "INNER"
+    if isinstance(node, WindowJoin):
+        kind = node.kind
+        conditions.append(predicate_sql(node.predicate, node.schema, on))
+    if conditions:
+        joined = lefts.join(rights, F.expr(" AND ".join(conditions)), _KINDS[kind])
+    else:
+        joined = lefts.crossJoin(rights)
+    head = [f"coalesce(l{key}, r{key}) AS {key}" for key in on]
+    return joined.selectExpr(*head, *(f"c{i}" for i in range(first + second)))
+
+
+def predicate_sql(predicate: TypedExpr, schema: Schema, on: list[str]) -> str:
+    """The join's condition; inside it the window's own tick is that of either side."""
+    text = spark_sql(predicate, names_of(schema, [f"c{i}" for i in range(len(schema))]))
+    return text.replace(f"`{T}`", f"l{T}") if T in on else text

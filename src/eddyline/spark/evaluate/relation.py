@@ -1,0 +1,245 @@
+"""CQL relations as rows with lifetimes: each row stands from the tick `_from` to the tick `_until`, both inclusive.
+
+A relation is asked for over a few stretches of ticks; lifetimes are cut to them. Selection, projection and inner joins
+work on lifetimes directly (a joined row lives while both its parts do). Whatever must look at a whole relation (groups,
+DISTINCT, LIMIT, outer joins) is computed at the ticks where something changes, and stands until the next of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import (
+    Instants,
+    WindowAggregation,
+    WindowAlias,
+    WindowCrossProduct,
+    WindowDistinct,
+    WindowJoin,
+    WindowProject,
+    WindowSelect,
+    WindowSort,
+)
+from eddyline.algebra.window import LatestRowsWindow, OneRow, RangeWindow, Scan
+from eddyline.errors import InvalidAlgebra
+from eddyline.log.segment import INDEX, TICK
+from eddyline.spark.evaluate import relational
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.product import predicate_sql, product
+from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
+from eddyline.spark.evaluate.timed import window_list
+from eddyline.spark.evaluate.tuples import log_of, tuples
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.expression import spark_sql
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FROM, UNTIL = "_from", "_until"
+_LIFE = [FROM, UNTIL]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The stretches of ticks over which a relation is wanted."""
+
+    parts: Spans
+
+    def clipped(self, frame: DataFrame) -> DataFrame:
+        """Lifetimes cut to the stretches; what does not live in any of them is dropped."""
+        if len(self.parts.parts) == 1:
+            ((low, high),) = self.parts.parts
+            others = [column for column in frame.columns if column not in _LIFE]
+            return frame.where(f"{FROM} <= {high} AND {UNTIL} >= {low} AND {FROM} <= {UNTIL}").selectExpr(
+                f"greatest({FROM}, {low}L) AS {FROM}", f"least({UNTIL}, {high}L) AS {UNTIL}", *others
+            )
+        stretches = ", ".join(f"named_struct('a', {low}L, 'b', {high}L)" for low, high in self.parts)
+        others = [column for column in frame.columns if column not in _LIFE]
+        return (
+            frame.selectExpr("*", f"explode(array({stretches})) AS _part")
+            .where(f"{FROM} <= _part.b AND {UNTIL} >= _part.a AND {FROM} <= {UNTIL}")
+            .selectExpr(f"greatest({FROM}, _part.a) AS {FROM}", f"least({UNTIL}, _part.b) AS {UNTIL}", *others)
+        )
+
+
+def relation(node: Operator, batch: Batch, asked: Asked) -> DataFrame:
+    """`_from`, `_until` and c0, c1, …"""
+    if isinstance(node, RangeWindow):
+        return asked.clipped(_range(node, batch, asked))
+    if isinstance(node, LatestRowsWindow):
+        return asked.clipped(_latest_rows(node, batch, asked))
+    if isinstance(node, Scan):
+        return asked.clipped(_scanned(node, batch, asked))
+    if isinstance(node, OneRow):
+        return asked.clipped(batch.spark.range(1).selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}"))
+    if isinstance(node, WindowAlias | Instants):
+        return relation(node.input, batch, asked)
+    if isinstance(node, WindowSelect):
+        below = relation(node.input, batch, asked)
+        return below.where(spark_sql(node.predicate, relational.names_in(node.input.schema)))
+    if isinstance(node, WindowProject):
+        below = relation(node.input, batch, asked)
+        return below.selectExpr(*_LIFE, *relational.projected(node.columns, relational.names_in(node.input.schema)))
+    if isinstance(node, WindowCrossProduct | WindowJoin):
+        return _product(node, batch, asked)
+    if isinstance(node, WindowAggregation):
+        return _at_changes([node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0]))
+    if isinstance(node, WindowDistinct):
+        return _at_changes([node.input], batch, asked, lambda windows: relational.distinct(windows[0]))
+    if isinstance(node, WindowSort):
+        if node.limit is None and not node.offset:
+            return relation(node.input, batch, asked)
+        return _at_changes([node.input], batch, asked, lambda windows: relational.sort(node, windows[0]))
+    raise InvalidAlgebra(f"a CQL relation cannot be computed through {type(node).__name__}")
+
+
+# -- leaves -----------------------------------------------------------------------------------------------------------
+
+
+def lifetime(node: RangeWindow) -> tuple[str, str]:
+    """When a tuple enters and when it is last seen, as SQL over its tick."""
+    slide = node.slide or 1
+    enters = TICK if slide == 1 else f"({TICK} + pmod(-{TICK}, {slide}))"
+    if node.range is None:
+        return enters, f"{HIGH}L"
+    last = f"({TICK} + {node.range})"
+    return enters, last if slide == 1 else f"({last} - pmod({last}, {slide}) + {slide - 1})"
+
+
+def _range(node: RangeWindow, batch: Batch, asked: Asked) -> DataFrame:
+    slide = node.slide or 1
+    back = HIGH if node.range is None else node.range + slide
+    frame = tuples(node.input, batch, asked.parts.grown(before=back))
+    enters, last = lifetime(node)
+    width = len(node.schema)
+    return frame.selectExpr(f"{enters} AS {FROM}", f"{last} AS {UNTIL}", *(f"c{i}" for i in range(width)))
+
+
+def _latest_rows(node: LatestRowsWindow, batch: Batch, asked: Asked) -> DataFrame:
+    """A tuple stands until `rows` later ones of its partition have come."""
+    width = len(node.schema)
+    ticks = Spans.of([(_reach_back(node, batch, asked.parts.low), asked.parts.high)])
+    frame = tuples(node.input, batch, ticks)
+    names = relational.names_in(node.input.schema)
+    keys = ", ".join(spark_sql(column, names) for column in node.partition) or "1"
+    pushed_out = f"lead({TICK}, {node.rows}) OVER (PARTITION BY {keys} ORDER BY {TICK}, {INDEX})"
+    return frame.selectExpr(
+        f"{TICK} AS {FROM}", f"coalesce({pushed_out} - 1, {HIGH}L) AS {UNTIL}", *(f"c{i}" for i in range(width))
+    )
+
+
+def _reach_back(node: LatestRowsWindow, batch: Batch, tick: int) -> int:
+    """A tick from which on there are surely `rows` tuples at or before the given one, if there ever were."""
+    log = log_of(node.input, batch)
+    from eddyline.algebra.stream import StreamSelect
+
+    plan: Operator = node.input
+    while plan.inputs:
+        if isinstance(plan, StreamSelect):
+            return LOW
+        plan = plan.inputs[0]
+    if node.partition:
+        return LOW
+    found = 0
+    for segment in sorted((s for s in log.segments if s.tick[1] <= tick), key=lambda s: s.tick, reverse=True):
+        found += max(0, segment.rows - 2 * segment.minus)
+        if found >= node.rows and not any(s.minus for s in log.segments):
+            return segment.tick[0]
+    return LOW
+
+
+def _scanned(node: Scan, batch: Batch, asked: Asked) -> DataFrame:
+    width = len(node.schema)
+    columns = [f"c{i}" for i in range(width)]
+    if node.interval is None:
+        (snapshot,) = batch.snapshots(node.table, None)
+        return snapshot.rows().selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}", *columns)
+    ticks = asked.parts.grown(before=node.interval)
+    listed = window_list(scan_grid(node, batch), ticks, batch)
+    rows = scanned_rows(node, batch, ticks, listed)
+    return rows.selectExpr(f"{T} AS {FROM}", f"{T} + {node.interval - 1} AS {UNTIL}", *columns)
+
+
+# -- joins ------------------------------------------------------------------------------------------------------------
+
+
+def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    if isinstance(node, WindowJoin) and node.kind != "INNER":
+        return _at_changes(
+            [node.left, node.right], batch, asked, lambda windows: product(node, windows[0], windows[1], EVERYTHING)
+        )
+    first, second = len(node.left.schema), len(node.right.schema)
+    left = relation(node.left, batch, asked).selectExpr(
+        f"{FROM} AS _lf", f"{UNTIL} AS _lu", *(f"c{i}" for i in range(first))
+    )
+    right = relation(node.right, batch, asked).selectExpr(
+        f"{FROM} AS _rf", f"{UNTIL} AS _ru", *(f"c{i} AS c{i + first}" for i in range(second))
+    )
+    conditions = ["_lf <= _ru", "_rf <= _lu"]
+    if isinstance(node, WindowJoin):
+        conditions.append(predicate_sql(node.predicate, node.schema, []))
+    joined = left.join(right, F.expr(" AND ".join(conditions)))
+    columns = [f"c{i}" for i in range(first + second)]
+    return joined.selectExpr(f"greatest(_lf, _rf) AS {FROM}", f"least(_lu, _ru) AS {UNTIL}", *columns)
+
+
+# -- whole relations --------------------------------------------------------------------------------------------------
+
+
+def _at_changes(inputs, batch: Batch, asked: Asked, compute) -> DataFrame:  # type: ignore[no-untyped-def]
+    """Compute something at every tick where an input changes; its result stands until the next such tick."""
+    frames = [relation(node, batch, asked) for node in inputs]
+    stops = _stops(frames, batch, asked)
+    windows = [windows_at(frame, stops, len(node.schema)) for frame, node in zip(frames, inputs, strict=True)]
+    made = compute(windows)
+    following = stops.selectExpr(f"{T} AS {FROM}", f"_next - 1 AS {UNTIL}")
+    rows = made.rows.withColumnRenamed(T, FROM).join(following, FROM)
+    return rows.selectExpr(*_LIFE, *made.columns)
+
+
+def windows_at(frame: DataFrame, stops: DataFrame, width: int) -> Windows:
+    """A relation as windows at some ticks."""
+    from pyspark.sql import functions as F
+
+    listed = stops.select(T)
+    joined = frame.join(F.broadcast(listed), F.expr(f"{T} BETWEEN {FROM} AND {UNTIL}"))
+    return Windows(joined.selectExpr(T, *(f"c{i}" for i in range(width))), listed, (T,), width)
+
+
+def _stops(frames: list[DataFrame], batch: Batch, asked: Asked) -> DataFrame:
+    """The ticks at which something may change, `_t`, each with the next one or the end of its stretch, `_next`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    edges = ", ".join(f"{low}L, {high + 1}L" for low, high in asked.parts)
+    ticks = batch.spark.range(1).selectExpr(f"explode(array({edges})) AS {T}")
+    for frame in frames:
+        ticks = ticks.unionAll(frame.selectExpr(f"{FROM} AS {T}")).unionAll(frame.selectExpr(f"{UNTIL} + 1 AS {T}"))
+    following = F.lead(T).over(Window.orderBy(T))
+    return ticks.distinct().withColumn("_next", following).where(asked.parts.condition(T))
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+
+def net_changes(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:
+    """What enters (+n) and leaves (−n) at each of the ticks: `_t`, `_n` and the values."""
+    from pyspark.sql import functions as F
+
+    columns = [f"c{i}" for i in range(width)]
+    enters = frame.where(emitted.condition(FROM)).selectExpr(f"{FROM} AS {T}", "1 AS _w", *columns)
+    leaves = frame.where(emitted.condition(f"({UNTIL} + 1)")).selectExpr(f"{UNTIL} + 1 AS {T}", "-1 AS _w", *columns)
+    both = enters.unionAll(leaves)
+    return both.groupBy(T, *columns).agg(F.sum("_w").alias("_n")).where("_n <> 0")
+
+
+def at_every_tick(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:
+    """The relation at each single tick: `_t` and the values."""
+    columns = [f"c{i}" for i in range(width)]
+    exploded = frame.selectExpr(f"explode(sequence({FROM}, {UNTIL}, 1L)) AS {T}", *columns)
+    return exploded.where(emitted.condition(T))

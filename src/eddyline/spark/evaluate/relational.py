@@ -1,0 +1,123 @@
+"""Operators on single windows, for all windows of a list at once: the window is one more column to group by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.expression import Aggregate, Call, Named, columns_of
+from eddyline.algebra.node import WINDOW
+from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
+from eddyline.algebra.schema import Schema
+from eddyline.spark.evaluate.batch import columns_of as numbered
+from eddyline.spark.evaluate.windows import Windows
+from eddyline.spark.expression import Names, names_of, spark_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: marks the row that stands for an empty window, so that aggregates over nothing are computed by Spark itself
+_GHOST = "_ghost"
+
+
+def names_in(schema: Schema) -> Names:
+    return names_of(schema, numbered(len(schema)))
+
+
+def select(node: WindowSelect, windows: Windows) -> Windows:
+    return windows.with_rows(windows.rows.where(spark_sql(node.predicate, names_in(node.input.schema))))
+
+
+def project(node: WindowProject, windows: Windows) -> Windows:
+    columns = projected(node.columns, names_in(node.input.schema))
+    return windows.with_rows(windows.rows.selectExpr(*windows.head, *columns), len(columns))
+
+
+def projected(columns: tuple[Named, ...], names: Names, first: int = 0) -> list[str]:
+    return [f"{spark_sql(column.expr, names)} AS c{i}" for i, column in enumerate(columns, first)]
+
+
+def distinct(windows: Windows) -> Windows:
+    return windows.with_rows(windows.rows.distinct())
+
+
+def aggregate(node: WindowAggregation, windows: Windows) -> Windows:
+    """Without GROUP BY an empty window has a row too: a ghost keeps its group alive without being counted."""
+    names = names_in(node.input.schema)
+    keys = projected(node.keys, names)
+    width = len(node.keys) + len(node.aggregates)
+    head, rows = windows.head, windows.rows
+    group = [*head, *(f"c{i}" for i in range(len(keys)))]
+    inputs = [f"c{i} AS i{i}" for i in range(windows.width)]
+    inner = names_of(node.input.schema, [f"i{i}" for i in range(windows.width)])
+    prepared = rows.selectExpr(*head, *keys, *inputs)
+    if node.keys or windows.listed is None:
+        texts = [_aggregate(column, inner, ghosts=False) for column in node.aggregates]
+    else:
+        ghosts = windows.listed.selectExpr(*head, f"true AS {_GHOST}")
+        prepared = prepared.selectExpr("*", f"false AS {_GHOST}").unionByName(ghosts, allowMissingColumns=True)
+        texts = [_aggregate(column, inner, ghosts=True) for column in node.aggregates]
+    made = [f"{text} AS c{i}" for i, text in enumerate(texts, len(node.keys))]
+    return windows.with_rows(grouped(prepared, group, made), width)
+
+
+def grouped(frame: DataFrame, group: list[str], aggregates: list[str]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    if not aggregates:
+        return frame.select(*group).distinct()
+    return frame.groupBy(*group).agg(*(F.expr(text) for text in aggregates))
+
+
+def _aggregate(column: Named, names: Names, ghosts: bool) -> str:
+    expr = column.expr
+    assert isinstance(expr, Aggregate)
+    text = spark_sql(expr, names)
+    if not ghosts:
+        return text
+    if expr.condition is None:
+        return f"{text} FILTER (WHERE NOT {_GHOST})"
+    condition = spark_sql(expr.condition, names)
+    bare = spark_sql(Aggregate(expr.function, expr.arguments, expr.type, expr.distinct), names)
+    return f"{bare} FILTER (WHERE NOT {_GHOST} AND {condition})"
+
+
+def sort(node: WindowSort, windows: Windows) -> Windows:
+    """A window is a bag; its order matters for LIMIT and OFFSET, and for how it is shown at last."""
+    if node.limit is None and not node.offset:
+        return windows
+    ranked = with_rank(node, windows.rows, windows.head, windows.width)
+    last = "" if node.limit is None else f" AND _rank <= {node.offset + node.limit}"
+    return windows.with_rows(ranked.where(f"_rank > {node.offset}{last}").drop("_rank"))
+
+
+def with_rank(node: WindowSort, rows: DataFrame, head: list[str], width: int) -> DataFrame:
+    """Each row with its place in its window; ties are decided by the whole tuple."""
+    names = names_in(node.input.schema)
+    order = ", ".join([*(_order(key, names) for key in node.keys), *numbered(width)]) or "1"
+    partition = f"PARTITION BY {', '.join(head)} " if head else ""
+    return rows.selectExpr("*", f"row_number() OVER ({partition}ORDER BY {order}) AS _rank")
+
+
+def _order(key: SortKey, names: Names) -> str:
+    direction = "DESC" if key.descending else "ASC"
+    return f"{spark_sql(key.expr, names)} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+
+
+def uses_window_time(*columns: Named | Call) -> bool:
+    """Whether an expression asks for the window's own time, which differs from window to window."""
+    exprs = [column.expr if isinstance(column, Named) else column for column in columns]
+    return any(column.relation == WINDOW for expr in exprs for column in columns_of(expr))
+
+
+__all__ = [
+    "aggregate",
+    "distinct",
+    "grouped",
+    "names_in",
+    "project",
+    "projected",
+    "select",
+    "sort",
+    "uses_window_time",
+    "with_rank",
+]

@@ -1,0 +1,99 @@
+"""Overlapping windows share slices: tuples are aggregated once per slice, slices are put together per window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.expression import Aggregate
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import WindowAggregation, WindowAlias, WindowProject, WindowSelect
+from eddyline.algebra.window import HopWindow, TimeWindow
+from eddyline.log.segment import TICK
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.relational import grouped, names_in, projected, uses_window_time
+from eddyline.spark.evaluate.timed import Grid, assign, grid_of, needed, window_list
+from eddyline.spark.evaluate.tuples import tuples
+from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.expression import spark_sql
+from eddyline.spark.partials import Partial, decompose
+from eddyline.spark.spans import Spans
+
+_SLICE = "_slice"
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """An aggregation that slices can compute: the chain between it and its windows, and the parts of its aggregates."""
+
+    chain: tuple[Operator, ...]  # from the windows upwards
+    leaf: TimeWindow | HopWindow
+    parts: tuple[Partial, ...]
+
+
+def sliceable(node: WindowAggregation) -> Sliced | None:
+    """None if the aggregates cannot be put together from parts, or if something below depends on the window."""
+    chain: list[Operator] = []
+    below: Operator = node.input
+    while isinstance(below, WindowSelect | WindowProject | WindowAlias):
+        if isinstance(below, WindowSelect) and uses_window_time(below.predicate):  # type: ignore[arg-type]
+            return None
+        if isinstance(below, WindowProject) and uses_window_time(*below.columns):
+            return None
+        chain.append(below)
+        below = below.input
+    if not isinstance(below, TimeWindow | HopWindow) or uses_window_time(*node.keys, *node.aggregates):
+        return None
+    names = names_in(node.input.schema)
+    parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
+    if any(part is None for part in parts):
+        return None
+    return Sliced(tuple(reversed(chain)), below, tuple(part for part in parts if part is not None))
+
+
+def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, ticks: Spans) -> Windows:
+    grid = grid_of(sliced.leaf, batch)
+    frame = tuples(sliced.leaf.input, batch, needed(grid, ticks))
+    for operator in sliced.chain:
+        names = names_in(operator.inputs[0].schema)
+        if isinstance(operator, WindowSelect):
+            frame = frame.where(spark_sql(operator.predicate, names))
+        elif isinstance(operator, WindowProject):
+            frame = frame.selectExpr(TICK, *projected(operator.columns, names))
+    keys = [f"c{i}" for i in range(len(node.keys))]
+    inputs = [f"c{i}" for i in range(len(node.input.schema))]
+    keyed = frame.selectExpr(
+        f"{_slice_start(grid)} AS {_SLICE}",
+        *(f"{spark_sql(k.expr, names_in(node.input.schema))} AS k{i}" for i, k in enumerate(node.keys)),
+        *inputs,
+    )
+    names_of_parts = [[f"p{a}_{i}" for i in range(len(part.partials))] for a, part in enumerate(sliced.parts)]
+    partials = [
+        f"{text} AS {name}"
+        for part, names in zip(sliced.parts, names_of_parts, strict=True)
+        for text, name in zip(part.partials, names, strict=True)
+    ]
+    group_keys = [f"k{i}" for i in range(len(node.keys))]
+    slices = grouped(keyed, [_SLICE, *group_keys], partials)
+    # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
+    placed = assign(slices, grid, ticks, _SLICE)
+    merges = [
+        f"{text} AS {name}"
+        for part, names in zip(sliced.parts, names_of_parts, strict=True)
+        for text, name in zip(part.merges(names), names, strict=True)
+    ]
+    merged = grouped(placed, [T, *group_keys], merges)
+    listed = window_list(grid, ticks, batch)
+    if not node.keys:  # an empty window has a row too
+        merged = listed.join(merged, T, "left")
+    final = [
+        f"{part.final(names)} AS c{i}"
+        for i, (part, names) in enumerate(zip(sliced.parts, names_of_parts, strict=True), len(keys))
+    ]
+    rows = merged.selectExpr(T, *(f"k{i} AS c{i}" for i in range(len(keys))), *final)
+    return Windows(rows, listed, (T,), len(keys) + len(final), (grid.first, grid.step))
+
+
+def _slice_start(grid: Grid) -> str:
+    """Windows begin at first + left + k·step and end before first + right + 1 + k·step; slices lie between these."""
+    begin, end = grid.first + grid.left, grid.first + grid.right + 1
+    return f"greatest({TICK} - pmod({TICK} - {begin}, {grid.step}), {TICK} - pmod({TICK} - {end}, {grid.step}))"

@@ -1,0 +1,75 @@
+"""Stretches of streams: the standing tuples of a log, and selections and projections over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
+from eddyline.errors import InvalidAlgebra
+from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.spark.evaluate.batch import Batch, Log, columns_of
+from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.spans import EVERYTHING, Spans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def log_of(plan: Operator, batch: Batch) -> Log:
+    """The log at the bottom of a chain of selections and projections."""
+    while isinstance(plan, StreamSelect | StreamProject | StreamAlias):
+        plan = plan.input
+    assert isinstance(plan, StreamReceive | StreamAcquire)
+    return batch.logs[plan.name]
+
+
+def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spans = EVERYTHING) -> DataFrame:
+    """The standing tuples with these ticks and indexes: `_index`, `_tick` and c0, c1, …"""
+    log = log_of(plan, batch)
+    needed = [s for s in log.segments if ticks.meets(*s.tick) and indexes.meets(*s.index)]
+    frame = batch.read(log, needed).where(f"{ticks.condition(TICK)} AND {indexes.condition(INDEX)}")
+    return apply_chain(plan, standing(frame, needed))
+
+
+def changes(plan: Operator, batch: Batch) -> DataFrame:
+    """What the batch brings, selected and projected: also `_diff`."""
+    log = log_of(plan, batch)
+    return apply_chain(plan, batch.read(log, log.fresh).where(f"{DIFF} <> 0"), (DIFF,))
+
+
+def standing(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
+    """The tuples that are there once all weights are added up. Only tuples that were ever revised cost a grouping."""
+    if not any(segment.minus for segment in segments):
+        return frame.where(f"{DIFF} > 0").drop(DIFF)
+    from pyspark.sql import functions as F
+
+    plain = frame.where(f"{DIFF} <> 0")
+    revised = plain.where(f"{DIFF} < 0").select(INDEX).distinct()
+    untouched = plain.join(F.broadcast(revised), INDEX, "left_anti").drop(DIFF)
+    versions = plain.join(F.broadcast(revised), INDEX, "left_semi")
+    columns = [column for column in frame.columns if column != DIFF]
+    weights = versions.groupBy(*columns).agg(F.sum(DIFF).alias(DIFF))
+    return untouched.select(*columns).unionAll(weights.where(f"{DIFF} > 0").select(*columns))
+
+
+def apply_chain(plan: Operator, frame: DataFrame, more: tuple[str, ...] = ()) -> DataFrame:
+    """Selections and projections over the rows of a log; `_index`, `_tick` and the columns of `more` stay."""
+    kept = [INDEX, TICK, *more]
+    if isinstance(plan, StreamReceive | StreamAcquire):
+        width = len(plan.declared)
+        columns = [f"c{i}" for i in range(width)]
+        if plan.implicit:
+            columns += [f"{TICK} AS c{width}", f"{INDEX} AS c{width + 1}"]
+        return frame.selectExpr(*kept, *columns)
+    if isinstance(plan, StreamAlias):
+        return apply_chain(plan.input, frame, more)
+    if isinstance(plan, StreamSelect | StreamProject):
+        below = apply_chain(plan.input, frame, more)
+        names = names_of(plan.input.schema, columns_of(len(plan.input.schema)))
+        if isinstance(plan, StreamSelect):
+            return below.where(spark_sql(plan.predicate, names))
+        columns = [f"{spark_sql(column.expr, names)} AS c{i}" for i, column in enumerate(plan.columns)]
+        return below.selectExpr(*kept, *columns)
+    raise InvalidAlgebra(f"{type(plan).__name__} is not computed tuple by tuple")

@@ -1,0 +1,292 @@
+"""The executor: what happens in one micro-batch.
+
+The plan of every query is built anew for each batch over exactly the segments it needs, so queries can come and go
+between batches. All stages of one level leave in a single Spark action; a query over the stream of another query, or
+with a stream inside, takes one action more for each level.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eddyline.catalog.extent import Extent
+from eddyline.errors import StorageUnusable
+from eddyline.log.journal import Entry, Journal
+from eddyline.log.results import Record, ResultLog, Results, StageResult
+from eddyline.log.storage import Storage
+from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.source import ENTRY
+from eddyline.spark.spans import EVERYTHING, LOW, Spans
+from eddyline.spark.stages import Stage
+from eddyline.spark.tables import Tables
+from eddyline.spark.work import Scans, stage_frame
+from eddyline.spark.writer import segments_of, written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class Standing:
+    """A query at work."""
+
+    name: str
+    stages: Sequence[Stage]
+    start: int | None  # None: at the first tick that its streams bring
+    history: bool  # whether it first answers over everything that has passed
+    created: Clock  # when it was created
+    memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What one micro-batch did."""
+
+    batch: int
+    rows: int
+    seconds: float
+    reached: int | None
+    plus: int
+    minus: int
+    stages: int
+
+
+class Executor:
+    """Runs inside `foreachBatch`; everything it must remember is in the journal and the result log."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        tables: Tables,
+        on_batch: Callable[[BatchReport], None] = lambda report: None,
+        on_trouble: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._spark = spark
+        self._storage = storage
+        self._tables = tables
+        self._journal = Journal(storage)
+        self._log = ResultLog(storage)
+        self.results = self._log.load()
+        self._extents: dict[str, Extent] = {}
+        self._queries: dict[str, Standing] = {}
+        self._guard = threading.RLock()
+        self._on_batch, self._on_trouble = on_batch, on_trouble
+        self._stopping = threading.Event()
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    def add_stream(self, extent: Extent) -> None:
+        with self._guard:
+            self._extents[extent.name] = extent
+
+    def add(self, query: Standing) -> None:
+        with self._guard:
+            self._queries[query.name] = query
+
+    def drop(self, name: str) -> None:
+        with self._guard:
+            standing = self._queries.pop(name, None)
+            if standing is not None:
+                self.results.forget(stage.name for stage in standing.stages)
+
+    def queries(self) -> list[Standing]:
+        with self._guard:
+            return list(self._queries.values())
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    # -- a batch ------------------------------------------------------------------------------------------------------
+
+    def process(self, references: DataFrame, batch: int) -> None:
+        """What Spark calls for each micro-batch, and again for one that it is not sure was finished."""
+        began = time.monotonic()
+        if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
+            self.results = self._results_before(batch)
+        entry = self._end_of(batch)
+        self._journal.refresh()
+        entries = self._journal.between(self.results.last.entry, entry)
+        with self._guard:
+            work = _Work(self, batch, entry, entries)
+        record = self._retried(work)
+        with self._guard:
+            self.results.take(record)
+        rows = sum(e.rows for e in entries)
+        plus = sum(stage.plus for stage in record.stages.values())
+        minus = sum(stage.minus for stage in record.stages.values())
+        seconds = time.monotonic() - began
+        self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
+
+    def _retried(self, work: _Work) -> Record:
+        """A folder that is full or read-only is said once and tried again until somebody has mended it."""
+        waiting, said = 0.5, None
+        while True:
+            try:
+                record = work.run()
+                self._log.write(record)
+                return record
+            except Exception as problem:
+                reason = storage_problem(problem)
+                if reason is None or self._stopping.is_set():
+                    raise
+                if reason != said:
+                    self._on_trouble(f"{reason}; trying again until it can be written")
+                    said = reason
+                if self._stopping.wait(waiting):
+                    raise StorageUnusable(reason) from None
+                waiting = min(waiting * 2, 10.0)
+
+    def _end_of(self, batch: int) -> int:
+        """Up to which entry of the journal the batch goes: Spark has written it down before it began."""
+        content = self._storage.read(f"checkpoint/offsets/{batch}")
+        assert content is not None
+        return int(json.loads(content.decode().splitlines()[-1])[ENTRY])
+
+    def _results_before(self, batch: int) -> Results:
+        results = self._log.load()
+        return results if results.last.batch < batch else self.results
+
+
+class _Work:
+    """One micro-batch from plans to its record."""
+
+    def __init__(self, executor: Executor, batch: int, entry: int, entries: Sequence[Entry]) -> None:
+        self._spark, self._storage = executor._spark, executor._storage
+        self._tables = executor._tables
+        self._results = executor.results
+        self._batch, self._entry = batch, entry
+        last = self._results.last
+        at = entries[-1] if entries else None
+        self._reached = last.reached if at is None else at.reached
+        self._closed = last.closed if at is None else at.closed
+        self._queries = list(executor._queries.values())
+        self._logs = given_logs(executor._journal, executor._extents, entry, entries)
+
+    def run(self) -> Record:
+        stages: dict[str, StageResult] = {}
+        scans = Scans(self._tables, self._results.scans)
+        logs = dict(self._logs)
+        for level in _levels(self._queries, set(logs)):
+            frames: list[DataFrame] = []
+            begun: dict[str, int] = {}
+            for query, stage in level:
+                view = self._view(query, stage, logs, scans)
+                if view is None:
+                    continue
+                begun[stage.name] = view.start
+                frame = stage_frame(stage, view, self._results.stages.get(stage.name), self._batch)
+                if frame is not None:
+                    frames.append(written(frame, stage.name, self._batch, self._storage))
+            added = segments_of(_union(frames).collect(), self._batch) if frames else {}
+            for _, stage in level:
+                if stage.name in begun:
+                    had = self._results.stages.get(stage.name, StageResult())
+                    stages[stage.name] = _result(had, added.get(stage.name, []), begun[stage.name])
+                logs[stage.name] = _derived(stage, self._results.stages.get(stage.name), stages.get(stage.name))
+        return Record(self._batch, self._entry, self._reached, self._closed, stages, scans.taken)
+
+    def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
+        """What a stage sees; None while its query has not begun."""
+        had = self._results.stages.get(stage.name)
+        start = query.start if had is None else had.start
+        mine = {name: logs[name] for name in stage.streams}
+        before = Clock(_tick(self._results.last.reached), _tick(self._results.last.closed))
+        if had is None:
+            before = query.created
+            if query.history:
+                before = Clock()
+                mine = {name: _all_fresh(log) for name, log in mine.items()}
+        if start is None:
+            touched = [log.touched.low for log in mine.values() if log.touched]
+            if not touched:
+                return None
+            start = min(touched)
+        now = Clock(_tick(self._reached), _tick(self._closed))
+        snapshots = scans.of(stage, start, now, before)
+        memory = query.memory.setdefault(stage.name, {})
+        return Batch(self._spark, self._storage, mine, now, before, start, scans.current, snapshots, memory)
+
+
+def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
+    """The streams as they stand at an entry of the journal; it may have gone on since."""
+    later = {
+        segment.path
+        for following in journal.between(entry, journal.number)
+        for segments in following.segments.values()
+        for segment in segments
+    }
+    logs = {}
+    for name, extent in extents.items():
+        segments = [segment for segment in journal.state(name).segments if segment.path not in later]
+        fresh = [segment for e in entries for segment in e.segments.get(name, ())]
+        touched = Spans.of(span for e in entries for span in e.touched.get(name, ()))
+        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
+    return logs
+
+
+def _levels(queries: Sequence[Standing], given: set[str]) -> list[list[tuple[Standing, Stage]]]:
+    """The stages in an order in which each comes after those whose logs it reads, those that can go together at once."""
+    waiting = [(query, stage) for query in queries for stage in query.stages]
+    known = set(given)
+    levels = []
+    while waiting:
+        ready = [(query, stage) for query, stage in waiting if set(stage.streams) <= known]
+        if not ready:
+            break  # they read a stream that was dropped
+        levels.append(ready)
+        known |= {stage.name for _, stage in ready}
+        waiting = [pair for pair in waiting if pair not in ready]
+    return levels
+
+
+def _all_fresh(log: Log) -> Log:
+    """A stream for a query that is new: everything that has passed comes at once."""
+    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
+
+
+def _derived(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
+    """The log of a stage as the next level sees it."""
+    fresh = () if now is None else now.segments
+    earlier = () if had is None else had.segments
+    touched = Spans.of(() if now is None else now.touched)
+    return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
+
+
+def _result(had: StageResult, segments: Sequence[Any], start: int) -> StageResult:
+    highest = max((segment.index[1] for segment in segments), default=0)
+    minus = sum(segment.minus for segment in segments)
+    plus = sum(segment.rows for segment in segments) - minus
+    touched = Spans.of(segment.tick for segment in segments).parts
+    return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    """All outputs in one plan, as a balanced tree: a chain of a thousand unions would overflow Spark's stack."""
+    while len(frames) > 1:
+        pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
+        frames = [pair[0] if len(pair) == 1 else pair[0].unionAll(pair[1]) for pair in pairs]
+    return frames[0]
+
+
+def _tick(value: int | None) -> int:
+    return LOW if value is None else value
+
+
+def storage_problem(problem: BaseException) -> str | None:
+    """What is wrong with the results folder, if that is what went wrong; the task's own words are deep in Spark's."""
+    if isinstance(problem, StorageUnusable):
+        return problem.message
+    text = str(problem)
+    marker = "StorageUnusable: "
+    if marker not in text:
+        return None
+    return text.split(marker, 1)[1].splitlines()[0].strip()
+
+
+__all__ = ["BatchReport", "Executor", "Standing", "given_logs", "storage_problem"]

@@ -1,0 +1,92 @@
+"""The streaming source that Spark follows: it hands out references to segments, not tuples.
+
+It runs in a process of its own beside the driver and learns what there is from the journal on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from eddyline.log.journal import Journal
+from eddyline.log.storage import Storage
+
+FORMAT = "eddyline"
+#: the key under which an offset has the number of the journal's entry; the other keys are streams
+ENTRY = "_entry"
+REFERENCE = "stream STRING, path STRING, rows BIGINT, first BIGINT, last BIGINT"
+
+
+class Reference(InputPartition):
+    """A segment, or none: a batch in which only the clock moved."""
+
+    def __init__(self, row: tuple[str, str, int, int, int]) -> None:
+        super().__init__(row)
+
+
+class LogSource(DataSource):
+    """The stream logs of a database; option `root` says where, `batchRows` how many rows a batch may have."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return REFERENCE
+
+    def streamReader(self, schema: Any) -> LogReader:
+        return LogReader(self.options)
+
+
+class LogReader(DataSourceStreamReader):
+    """Offsets are `{stream: place in its log}` and the journal's entry that goes with them."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._storage = Storage(options["root"])
+        self._most = int(options.get("batchRows", "0"))
+        self._journal: Journal | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {ENTRY: 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._most) if self._most else ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """As many whole entries as the limit admits, at least one: an entry is never cut."""
+        journal = self._read_on(start[ENTRY])
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        offset, rows = dict(start), 0
+        for entry in journal.between(start[ENTRY], journal.number):
+            rows += entry.rows
+            if most is not None and rows > most and offset[ENTRY] > start[ENTRY]:
+                break
+            offset[ENTRY] = entry.number
+            for stream, segments in entry.segments.items():
+                offset[stream] = max(segment.seq[1] for segment in segments)
+        return offset
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        entries = self._read_on(end[ENTRY]).between(start[ENTRY], end[ENTRY])
+        return [
+            Reference((stream, self._storage.url(segment.path), segment.rows, *segment.seq))
+            for entry in entries
+            for stream, segments in entry.segments.items()
+            for segment in segments
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        yield partition.value
+
+    def _read_on(self, entry: int) -> Journal:
+        """The journal, read anew if entries we have not seen were folded away."""
+        if self._journal is None:
+            self._journal = Journal(self._storage)
+        else:
+            self._journal.refresh()
+            if self._journal.number < entry:
+                self._journal = Journal(self._storage)
+        return self._journal

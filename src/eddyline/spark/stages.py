@@ -1,0 +1,135 @@
+"""Cutting a plan into stages: each reads logs and writes one, so that a derived stream is a log like any other.
+
+A stage is one of three kinds of work:
+- a *linear* stage selects and projects the tuples of one log, tuple by tuple;
+- a *look-up* stage puts each tuple beside the rows of a table;
+- a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.node import Operator, StreamOp, WindowOp
+from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.stream import (
+    DStream,
+    IStream,
+    RStream,
+    StreamAcquire,
+    StreamAlias,
+    StreamLookup,
+    StreamProject,
+    StreamReceive,
+    StreamSelect,
+)
+from eddyline.algebra.tag import Tagger
+from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
+from eddyline.errors import NotSupported
+
+LINEAR, LOOKUP, WINDOWS, STREAM, RELATION = "linear", "lookup", "windows", "stream", "relation"
+_FROM_LOG = (StreamReceive, StreamAcquire)
+_PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
+_TO_STREAM = (RStream, IStream, DStream)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a query. `name` is also that of the log it writes; the last stage has the query's own name."""
+
+    name: str
+    kind: str
+    plan: Operator
+    columns: tuple[str, ...]  # of the log it writes
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The logs it reads."""
+        found = [op.name for op in self.plan.walk() if isinstance(op, _FROM_LOG)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(op.table for op in self.plan.walk() if isinstance(op, Scan)))
+
+    @property
+    def schema(self) -> Schema:
+        return self.plan.schema
+
+
+def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
+    """The stages of a query, each after those whose logs it reads."""
+    if plan.tagged or any(isinstance(op, Tagger) or "tag" in type(op).__module__ for op in plan.walk()):
+        raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
+    stages: list[Stage] = []
+    root = _Cutter(name, stages).rest_of(plan)
+    stages.append(Stage(name, _kind(root), root, columns))
+    return stages
+
+
+class _Cutter:
+    def __init__(self, query: str, stages: list[Stage]) -> None:
+        self._query = query
+        self._stages = stages
+
+    def rest_of(self, plan: Operator) -> Operator:
+        """The plan of the last stage, everything that must be a stage of its own cut off below it."""
+        if isinstance(plan, RelationChanges | RStream | IStream | DStream):
+            return plan.with_inputs(self._windows(plan.inputs[0]))
+        if isinstance(plan, StreamLookup):
+            return plan.with_inputs(self._tuples(plan.input), plan.table)
+        if isinstance(plan, StreamOp):
+            return self._tuples(plan)
+        return self._windows(plan)
+
+    def _windows(self, plan: Operator) -> Operator:
+        inputs = []
+        for operator in plan.inputs:
+            if not isinstance(operator, StreamOp):
+                inputs.append(self._windows(operator))
+            elif isinstance(plan, RowWindow) and any(isinstance(op, StreamSelect) for op in _chain(operator)):
+                # which tuples stand must be known from the log alone, or a window could not be placed
+                inputs.append(self._stage(operator))
+            else:
+                inputs.append(self._tuples(operator))
+        return plan.with_inputs(*inputs)
+
+    def _tuples(self, plan: StreamOp) -> Operator:
+        """A chain of selections and projections over a log; what else is below becomes a stage."""
+        if isinstance(plan, _FROM_LOG):
+            return plan
+        if isinstance(plan, _PER_TUPLE):
+            return plan.with_inputs(self._tuples(plan.input))
+        return self._stage(plan)
+
+    def _stage(self, plan: StreamOp) -> StreamReceive:
+        rest = self.rest_of(plan)
+        name = f"{self._query}/{len(self._stages) + 1}"
+        columns = tuple(f"c{i}" for i in range(len(plan.schema)))
+        self._stages.append(Stage(name, _kind(rest), rest, columns))
+        fields = tuple(Field(f.name, f.type, f.relation) for f in plan.schema.fields)
+        return StreamReceive(name, Schema(fields))
+
+
+def _chain(plan: Operator) -> list[Operator]:
+    found = [plan]
+    while isinstance(found[-1], _PER_TUPLE):
+        found.append(found[-1].input)
+    return found
+
+
+def _kind(plan: Operator) -> str:
+    if isinstance(plan, WindowOp):
+        return WINDOWS
+    if isinstance(plan, RelationChanges):
+        return RELATION
+    if isinstance(plan, StreamLookup):
+        return LOOKUP
+    return STREAM if isinstance(plan, _TO_STREAM) else LINEAR
+
+
+def is_relation(plan: Operator) -> bool:
+    """Whether all streams below are CQL relations, so that the whole can be computed as rows with lifetimes."""
+    leaves = [op for op in plan.walk() if isinstance(op, WindowOp) and any(isinstance(i, StreamOp) for i in op.inputs)]
+    return bool(leaves) and all(isinstance(op, RangeWindow | LatestRowsWindow) for op in leaves)

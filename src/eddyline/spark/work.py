@@ -1,0 +1,165 @@
+"""The rows that one stage adds to its log in one micro-batch, as the DataFrame that its segments are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eddyline.algebra.relational import WindowSort
+from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
+from eddyline.algebra.window import Scan
+from eddyline.log.results import StageResult
+from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.spark.evaluate import difference
+from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
+from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
+from eddyline.spark.evaluate.difference import HEADER, NUMBER, Said
+from eddyline.spark.evaluate.lookup import desired_lookup
+from eddyline.spark.evaluate.relational import with_rank
+from eddyline.spark.evaluate.tuples import changes, log_of
+from eddyline.spark.evaluate.windows import T
+from eddyline.spark.literal import back_quoted, spark_type
+from eddyline.spark.spans import LOW, Spans
+from eddyline.spark.stages import LINEAR, LOOKUP, RELATION, STREAM, WINDOWS, Stage, is_relation
+from eddyline.spark.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: in results, the number of the micro-batch, and the place of a row in a sorted window
+BATCH, RANK = "_batch", "_rank"
+
+
+def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int) -> DataFrame | None:
+    """What the batch adds to the stage's log; None if it is clear that there is nothing."""
+    made = _changes(stage, view, had)
+    if made is None:
+        return None
+    frame, system = made
+    values = [
+        f"{c} AS {back_quoted(name)}" for c, name in zip(columns_of(len(stage.schema)), stage.columns, strict=True)
+    ]
+    return frame.selectExpr(f"{number}L AS {BATCH}", *system, *values)
+
+
+def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[DataFrame, list[str]] | None:
+    diff = f"CAST({DIFF} AS TINYINT) AS {DIFF}"
+    if stage.kind == LINEAR:
+        frame = _linear(stage, view)
+        return None if frame is None else (frame, [INDEX, TICK, diff])
+    desired = _desired(stage, view)
+    if desired is None:
+        return None
+    extra = [key for key in desired.keys if key != T]
+    said = _said(stage, view, desired, had)
+    if stage.kind in (STREAM, LOOKUP):
+        return difference.stream_difference(desired, said), [INDEX, TICK, diff, *extra]
+    if stage.kind == RELATION:
+        return difference.relation_difference(desired, said), [TICK, diff]
+    frame = difference.window_difference(desired, said)
+    system = [NUMBER, TICK, diff, HEADER, *extra]
+    if isinstance(stage.plan, WindowSort):
+        frame = with_rank(stage.plan, frame, [NUMBER, DIFF, HEADER], len(stage.schema))
+        system.append(f"CAST({RANK} AS BIGINT) AS {RANK}")
+    return frame, system
+
+
+def _linear(stage: Stage, view: Batch) -> DataFrame | None:
+    from pyspark.sql import functions as F
+
+    log = log_of(stage.plan, view)
+    if not log.fresh:
+        return None
+    frame = changes(stage.plan, view)
+    if not any(segment.minus for segment in log.fresh):
+        return frame
+    columns = [INDEX, TICK, *columns_of(len(stage.schema))]
+    return frame.groupBy(*columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} <> 0")
+
+
+def _desired(stage: Stage, view: Batch) -> Desired | None:
+    plan = stage.plan
+    if stage.kind == WINDOWS:
+        return desired_windows(plan, view)
+    if isinstance(plan, StreamLookup):
+        return desired_lookup(plan, view)
+    if stage.kind == RELATION or is_relation(plan):
+        return desired_relation(plan, view)
+    assert isinstance(plan, RStream | IStream | DStream)
+    return desired_stream(plan, view)
+
+
+def _said(stage: Stage, view: Batch, desired: Desired, had: StageResult | None) -> Said:
+    """What was said before about the windows in question, read only if there can be any."""
+    if had is None:
+        return Said(None, 0)
+    if not desired.again or not had.segments:
+        return Said(None, had.count)
+    place = TICK if desired.place == T else desired.place
+    segments = [s for s in had.segments if place != TICK or desired.again.meets(*s.tick)]
+    if not segments:
+        return Said(None, had.count)
+    frame = _read(stage, view, desired, segments).where(desired.again.condition(place))
+    if desired.among is not None:
+        frame = frame.join(desired.among, list(desired.keys), "left_semi")
+    return Said(frame, had.count)
+
+
+def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segment]) -> DataFrame:
+    keys = [key for key in desired.keys if key != T]
+    system = {TICK: "BIGINT", DIFF: "TINYINT", **dict.fromkeys(keys, "BIGINT")}
+    if stage.kind == WINDOWS:
+        system.update({NUMBER: "BIGINT", HEADER: "BOOLEAN"})
+    elif stage.kind != RELATION:
+        system[INDEX] = "BIGINT"
+    fields = [f"{name} {type_}" for name, type_ in system.items()]
+    fields += [
+        f"{back_quoted(name)} {spark_type(f.type)}" for name, f in zip(stage.columns, stage.schema.fields, strict=True)
+    ]
+    urls = [view.storage.url(segment.path) for segment in segments]
+    values = [f"{back_quoted(name)} AS c{i}" for i, name in enumerate(stage.columns)]
+    return view.spark.read.schema(", ".join(fields)).parquet(*urls).selectExpr(*system, *values)
+
+
+class Scans:
+    """Which pieces of which tables the queries saw: taken when a scan is due, kept for corrections."""
+
+    def __init__(self, tables: Tables, earlier: Mapping[str, Sequence[Any]]) -> None:
+        self._tables = tables
+        self._earlier = earlier
+        self.taken: dict[str, Any] = {}
+
+    def current(self, table: str) -> DataFrame:
+        return self._tables.frame(table, self._tables.current(table))
+
+    def of(
+        self, stage: Stage, start: int, now: Clock, before: Clock
+    ) -> Callable[[str, Spans | None], Sequence[Snapshot]]:
+        """The snapshots of a stage's tables; a new one is taken if a scan is due in this batch."""
+        for scan in (op for op in stage.plan.walk() if isinstance(op, Scan)):
+            if isinstance(stage.plan, StreamLookup):
+                continue  # sees the table as it stands at each tuple
+            self._take_if_due(f"{stage.name}\n{scan.table}", scan, start, now, before)
+
+        def snapshots(table: str, ticks: Spans | None) -> Sequence[Snapshot]:
+            key = f"{stage.name}\n{table}"
+            taken = [*self._earlier.get(key, ()), *([self.taken[key]] if key in self.taken else [])]
+            found = [Snapshot(tick, lambda pieces=pieces: self._tables.frame(table, pieces)) for tick, pieces in taken]  # type: ignore[misc]
+            return found[:1] if ticks is None else found
+
+        return snapshots
+
+    def _take_if_due(self, key: str, scan: Scan, start: int, now: Clock, before: Clock) -> None:
+        if key in self.taken:
+            return
+        if scan.interval is None:
+            due: int | None = None if key in self._earlier else LOW
+        else:
+            first = max(before.closed + 1, start)
+            at = start + -(-(first - start) // scan.interval) * scan.interval
+            due = at if at <= now.closed else None
+        if due is not None:
+            pieces = list(self._tables.current(scan.table))
+            known = self._earlier.get(key)
+            if not known or known[-1][1] != pieces:
+                self.taken[key] = (due, pieces)

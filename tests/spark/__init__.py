@@ -1,0 +1,1 @@
+"""What runs on Spark, against the reference engine and against Spark itself."""
