@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,14 @@ def _value(value: Any) -> Any:
 
 
 def _comparable(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Arrow's and Spark's decimals have no -0."""
-    return values and tuple(abs(value) if isinstance(value, Decimal) and not value else value for value in values)
+    return values and tuple(_plain(value) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    """Arrow's and Spark's decimals have no -0, and pandas has a class of its own for durations."""
+    if isinstance(value, timedelta):
+        return timedelta(microseconds=value // timedelta(microseconds=1))
+    return abs(value) if isinstance(value, Decimal) and not value else value
 
 
 def in_one(found: Iterable[Arrival | Reject]) -> list[tuple[Any, ...]]:
@@ -68,7 +74,9 @@ def in_one(found: Iterable[Arrival | Reject]) -> list[tuple[Any, ...]]:
             row.text,
             row.file,
             row.extent,
-            row.reason if isinstance(row, Reject) else repr((row.op, _comparable(row.values), row.tick, row.ref, row.tag)),
+            row.reason
+            if isinstance(row, Reject)
+            else repr((row.op, _comparable(row.values), row.tick, row.ref, json.dumps(row.tag, default=float))),
         )
         for row in found
     ]

@@ -1,4 +1,4 @@
-"""Tuples of the reference engine as DataFrames, and back. Through Arrow, which knows all our types and no time zones."""
+"""Tuples of the reference engine as DataFrames and back, through Arrow: it has all our types and all our calendar."""
 
 from __future__ import annotations
 

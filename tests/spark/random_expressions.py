@@ -83,12 +83,12 @@ TYPES = tuple(_VALUES)
 SCHEMA = Schema(tuple(Field(f"c{i}_{j}", type_, "r") for i, type_ in enumerate(TYPES) for j in range(2)))
 
 _REGEXES = ("a", "[a-c]+", r"(\d+)-(\d+)", "b*", r"\s", ".", "^a|c$", r"(a)(b)?", ",", r"[^\w]", "")
-_PATTERNS = ("yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "dd/MM/yy", "HH:mm", "D 'of' y", "EEE, d MMM yyyy hh:mm a", "SSS")
+_PATTERNS = ("yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "dd/MM/yy", "HH:mm", "D 'of' y", "d MMM yyyy hh:mm a", "SSS")
 _FORMATS = {
     "%s|%s": (None, None),
     "%5d|%-4s|": (INTEGER, None),
     "%.2f": (DOUBLE,),
-    "%x %08d": (BIGINT, INTEGER),
+    "%+d %08d": (BIGINT, INTEGER),
     "%2$s%%%1$s": (DATE, array(STRING)),
 }
 
@@ -254,6 +254,10 @@ _SPECIAL: dict[str, Special] = {
     "sha2": _typed(STRING, lambda make: Literal(make.rng.choice((0, 1, 224, 256, 384, 512)), INTEGER)),
     "format_string": _formatted,
     **dict.fromkeys(("and", "or"), _typed(BOOLEAN, BOOLEAN)),
+    "if": lambda make, depth: (make.of(BOOLEAN, depth), *_compared(make, depth)),
+    "nvl2": lambda make, depth: (make.any(depth), *_compared(make, depth)),
+    **dict.fromkeys(("nvl", "coalesce", "greatest", "least"), _compared),
+    "nanvl": _typed(DOUBLE, DOUBLE),
     "case": _case,
     "extract": lambda make, depth: (make.text(*EXTRACT_FIELDS), make.any(depth)),
     "timestampadd": _typed(_units, BIGINT, TIMESTAMP),
@@ -267,6 +271,7 @@ _SPECIAL: dict[str, Special] = {
     "make_date": _typed(*(lambda make: make.small(1, 40),) * 3),
     "make_timestamp": _typed(*(lambda make: make.small(0, 32),) * 5, decimal(10, 2)),
     "tick_to_timestamp": _typed(BIGINT, lambda make: Literal(make.rng.choice((1, 1000, 60_000_000)), BIGINT)),
+    "array": lambda make, depth: _compared(make, depth)[: make.rng.randint(1, 2)],
     **dict.fromkeys(("array_contains", "array_position"), _searched),
     "slice": _typed(array(INTEGER), _small, _small),
     "sort_array": _typed(array(DOUBLE), BOOLEAN),

@@ -107,8 +107,8 @@ def _windows(shape: Shape, table: pa.Table) -> Iterator[Answer]:
     for window, places in groupby(range(len(rows)), key=lambda place: number[place]):
         here = list(places)
         sides = {sign: [p for p in here if diff[p] == sign] for sign in (-1, 1)}
-        shown = {sign: tuple(rows[p] for p in places if not header[p]) for sign, places in sides.items()}
-        heads = {sign: next((tick[p] for p in places if header[p]), None) for sign, places in sides.items()}
+        shown = {sign: tuple(rows[p] for p in side if not header[p]) for sign, side in sides.items()}
+        heads = {sign: next((tick[p] for p in side if header[p]), None) for sign, side in sides.items()}
         said.append(_window(shape.query, window, shown, heads))
     yield from sorted(said, key=lambda answer: answer.op == "+")
 

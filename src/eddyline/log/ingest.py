@@ -77,11 +77,12 @@ class Ingest:
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
-            for reject in chunk.rejects:
-                self._set_aside(reject)
             by_stream.setdefault(chunk.extent, []).append(chunk)
         for name, parts in by_stream.items():
-            table, count = self._weighted(extents[name], parts)
+            table, count, rejects = self._weighted(extents[name], parts)
+            rejects += [reject for chunk in parts for reject in chunk.rejects]
+            for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):
+                self._set_aside(reject)
             arrived[name] = self._journal.state(name).last_index + count
             if table.num_rows:
                 segments[name] = self._write(name, table)
@@ -136,16 +137,15 @@ class Ingest:
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
-    def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, int]:
-        """The rows of the log for some rows of the input, and how many tuples are new among them."""
+    def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, int, list[Reject]]:
+        """The rows of the log for some rows of the input, how many tuples are new among them, and what does not fit."""
         rows = _Rows(extent, chunks, self._arrival_tick())
         state = self._journal.state(extent.name)
         if not rows.revisions.any():
-            return rows.plain(state), int(rows.inserts.sum())
+            return rows.plain(state), int(rows.inserts.sum()), []
         old = _Predecessors(rows, state, self._storage, extent)
-        for position, reason in old.rejected(extent.name):
-            self._set_aside(rows.reject(position, reason))
-        return old.table(state), int(rows.inserts.sum())
+        rejects = [rows.reject(position, reason) for position, reason in old.rejected(extent.name)]
+        return old.table(state), int(rows.inserts.sum()), rejects
 
     def _arrival_tick(self) -> int:
         if self._now is not None:
@@ -236,8 +236,11 @@ class _Predecessors:
             found = np.searchsorted(old_index, refs[there])
             found = np.minimum(found, len(old_index) - 1)
             root[there] = np.where(old_index[found] == refs[there], len(rows) + found, -1)
-        order = np.lexsort((positions, refs))
-        previous = _previous_in_chain(refs, positions, root, rows.deletes[positions], order)
+        previous = np.full(len(refs), -1, dtype=np.int64)
+        # one that came before its tuple did is no link of the tuple's chain
+        previous[exists] = _previous_in_chain(
+            refs[exists], positions[exists], root[exists], rows.deletes[positions[exists]]
+        )
         self.positions, self.refs, self.root, self.previous = positions, refs, root, previous
         self._arrived = arrived
 
@@ -283,11 +286,12 @@ class _Predecessors:
         )
 
 
-def _previous_in_chain(refs: Array, positions: Array, root: Array, deletes: Array, order: Array) -> Array:
+def _previous_in_chain(refs: Array, positions: Array, root: Array, deletes: Array) -> Array:
     """What each revision finds: the revision of the same tuple before it, or the root; -1 if the tuple is gone."""
     previous = np.full(len(refs), -1, dtype=np.int64)
     if not len(refs):
         return previous
+    order = np.lexsort((positions, refs))
     first = np.ones(len(order), dtype=bool)
     first[1:] = refs[order][1:] != refs[order][:-1]
     group = np.cumsum(first) - 1

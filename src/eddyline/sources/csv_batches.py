@@ -22,7 +22,7 @@ from eddyline.sources.arrival import Arrival
 from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import ColumnPlan, columns_by_position
-from eddyline.sources.converted import Converted
+from eddyline.sources.converted import Converted, Mask
 from eddyline.sources.csv_file import CsvReader, CsvRows, Row, Unreadable, _any_kind, _tuples_only
 from eddyline.sources.files import ByteMeter, open_text
 from eddyline.sources.intake import BadRow
@@ -84,9 +84,6 @@ class _LineRows(CsvRows):
         """How many lines are done with."""
         return self._count
 
-    def first(self) -> Row | Unreadable | None:
-        return next(iter(self), None)
-
 
 class _CsvStretches:
     """Takes blocks of lines apart into rows that are sure and rows for a `Stretch`."""
@@ -124,9 +121,9 @@ class _CsvStretches:
         row_wise.take_each(fitting[doubtful])
         return [sure], done
 
-    def _odd_lines(self, block: LineBlock) -> Positions:
+    def _odd_lines(self, block: LineBlock) -> Mask:
         """The lines that have no plain shape."""
-        odd = block.ends - block.starts > csv.field_size_limit()
+        odd: Mask = block.ends - block.starts > csv.field_size_limit()
         quote = self._dialect["quotechar"]
         if quote is not None and quote.encode() in block.data:
             _mark_odd_quotes(block, ord(quote), ord(self._dialect["delimiter"]), odd)
@@ -135,7 +132,7 @@ class _CsvStretches:
         damaged = block.damaged()
         if damaged is not None:
             odd |= damaged
-        return np.flatnonzero(odd)
+        return odd
 
     def _parsed(self, data: bytes) -> tuple[list[pa.Array], Positions]:
         """The fields as columns of text, and which lines have too few or too many fields."""
@@ -182,6 +179,13 @@ def _doubting_blanks(column: Converted, texts: pa.Array) -> Converted:
     return column.doubting(pc.invert(pc.match_substring_regex(texts, "^[!-~]")))
 
 
+class _Cut(Exception):
+    """The row that begins on this line goes on behind the end of the block."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+
+
 class _RowWise:
     """Takes the rows of a block for which the row-wise reader is needed."""
 
@@ -199,38 +203,43 @@ class _RowWise:
         self._dialect = dialect
         self._comment = comment
 
-    def take_odd(self, odd: Positions, plain: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
+    def take_odd(self, odd: Mask, plain: Mask) -> int:
         """Rows that begin on odd lines. Their lines are no longer plain; returns where the block must be cut."""
-        block, next_line = self._block, 0
+        next_line = 0
         line: int
-        for line in odd.tolist():
-            if line < next_line:
-                continue
-            if self._comment is not None and block.text(line).startswith(self._comment):
-                next_line = line + 1
-            else:
-                rows = _LineRows(block.texts_from(line), self._dialect, self._comment)
+        for line in np.flatnonzero(odd).tolist():
+            if line >= next_line:
                 try:
-                    row = rows.first()
-                except BlockTooShort:
+                    next_line = self._take_from(line, odd)
+                except _Cut as cut:
+                    plain[line : cut.line] = False
+                    return cut.line
+                plain[line:next_line] = False
+        return len(self._block)
+
+    def _take_from(self, first: int, odd: Mask) -> int:
+        """Rows from an odd line on, until one ends before a line that is not odd; returns that line."""
+        rows = _LineRows(self._block.texts_from(first), self._dialect, self._comment)
+        next_line = first
+        try:
+            for row in rows:
+                line = first + rows.line - 1
+                if line > next_line and not odd[line]:  # what stood before it was blank
                     return line
-                if row is None:
-                    next_line = len(block)
-                elif rows.line > 1:  # what stood here was blank, over one line or more
-                    next_line = line + rows.line - 1
-                else:
-                    next_line = line + rows.count
-                    self._take(line, row, rows)
-            plain[line:next_line] = False
-        return len(block)
+                self._take(line, row, rows)
+                next_line = first + rows.count
+                if next_line == len(odd) or not odd[next_line]:
+                    return next_line
+        except BlockTooShort:
+            raise _Cut(next_line) from None
+        return len(odd)
 
     def take_each(self, lines: Positions) -> None:
         """Rows of one line each."""
-        for line in lines.tolist():
-            rows = _LineRows(iter((self._block.text(line),)), self._dialect, self._comment)
-            row = rows.first()
-            if row is not None:
-                self._take(line, row, rows)
+        numbers = lines.tolist()
+        rows = _LineRows((self._block.text(line) for line in numbers), self._dialect, self._comment)
+        for row in rows:
+            self._take(numbers[rows.line - 1], row, rows)
 
     def _take(self, line: int, row: Row | Unreadable, rows: CsvRows) -> None:
         number = self._block.first + line
@@ -246,7 +255,7 @@ class _RowWise:
         self._stretch.take(number, arrival, lambda: rows.text)
 
 
-def _mark_odd_quotes(block: LineBlock, quote: int, separator: int, odd: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def _mark_odd_quotes(block: LineBlock, quote: int, separator: int, odd: Mask) -> None:
     """Marks the lines where quotes are not pairs that enclose a field, a doubled quote being the seam of two pairs."""
     quotes = np.flatnonzero(block.bytes == quote)
     lines = block.lines_at(quotes)

@@ -1,11 +1,12 @@
 """Reading JSON lines as columns: pyarrow parses what fits the declared types, and the row-wise reader all other lines.
 
-pyarrow says of a block of lines only that one of them does not fit. Blocks are therefore halved until the lines that
-do not fit stand alone with a few others, and those few are read row by row.
+If one line does not fit, pyarrow parses none of a block and does not always say which line it was. Blocks are therefore
+halved until the lines that do not fit stand alone with a few others, and those few are read row by row.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +32,10 @@ from eddyline.sources.row_chunks import rows_as_chunks
 from eddyline.sources.text_columns import from_text, references
 
 #: so few lines are read row by row rather than halved further
-_FEW = 16
+_FEW = 128
+
+#: after so many failures the rest of a block is read row by row: a failure costs as much as a hundred rows
+_MOST_FAILURES = 40
 
 #: the bits of -0.0 as an integer
 _NEGATIVE_ZERO = -(1 << 63)
@@ -75,7 +79,7 @@ class JsonBatchReader(JsonReader):
 
     def _spelled_schema(self, block: LineBlock) -> pa.Schema:
         """The columns that pyarrow is to look for, in the case in which the first row has their names."""
-        _, _, decoded = next(self._lines(block.texts_from(0)), (0, "", None))
+        _, _, decoded = next(self._lines(block.texts()), (0, "", None))
         spelled = {name.lower(): name for name in decoded} if isinstance(decoded, dict) else {}
         fields = [(spelled.get(f.name.lower(), f.name), _READ_AS[f.type]) for f in self._extent.schema.fields]
         if self._extent.is_stream:
@@ -91,25 +95,15 @@ class JsonBatchReader(JsonReader):
         if TAG.encode() in block.data:
             plain[block.lines_at(_occurrences(block.data, TAG.encode()))] = False
         self._take_each(np.flatnonzero(~plain & (ends > block.starts)), block, stretch)
+        parse = _Parse(block, schema)
         sure = []
-        for lines, table in self._parsed(np.flatnonzero(plain), block, stretch, schema):
+        for lines, table in parse.tables(np.flatnonzero(plain)):
             rows, doubtful = sure_rows(self._converted(table, lines, block), stretch.intake, stretch.file)
             self._take_each(lines[doubtful], block, stretch)
             sure.append(rows)
-        return sure
-
-    def _parsed(
-        self, lines: Positions, block: LineBlock, stretch: Stretch, schema: pa.Schema
-    ) -> Iterator[tuple[Positions, pa.Table]]:
-        table = _read(block.only(lines), schema) if len(lines) else None
-        # Two objects on one line are read as two rows, and must not be.
-        if table is not None and table.num_rows == len(lines):
-            yield lines, table
-        elif len(lines) <= _FEW:
+        for lines in parse.others:
             self._take_each(lines, block, stretch)
-        else:
-            for half in np.array_split(lines, 2):
-                yield from self._parsed(half, block, stretch, schema)
+        return sure
 
     def _converted(self, table: pa.Table, lines: Positions, block: LineBlock) -> Columns:
         arrays = [column.combine_chunks() for column in table.columns]
@@ -139,15 +133,47 @@ class JsonBatchReader(JsonReader):
         stretch.take(number, arrival, intake.said)
 
 
-def _read(data: bytes, schema: pa.Schema) -> pa.Table | None:
-    try:
-        return arrow_json.read_json(
-            pa.BufferReader(data),
-            arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-        )
-    except pa.ArrowInvalid:
-        return None
+class _Parse:
+    """Parses the lines of a block, around those that pyarrow does not take, which are left in `others`."""
+
+    def __init__(self, block: LineBlock, schema: pa.Schema) -> None:
+        self._block = block
+        self._options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+        self._failures = 0
+        self.others: list[Positions] = []
+
+    def tables(self, lines: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+        """Lines with what they say."""
+        if not len(lines):
+            return
+        if self._failures > _MOST_FAILURES:
+            self.others.append(lines)
+            return
+        table, culprit = self._read(lines)
+        # Two objects on one line are read as two rows, and must not be.
+        if table is not None and table.num_rows == len(lines):
+            yield lines, table
+            return
+        self._failures += 1
+        if culprit is not None and culprit < len(lines):
+            yield from self.tables(lines[:culprit])
+            self.others.append(lines[culprit : culprit + 1])
+            yield from self.tables(lines[culprit + 1 :])
+        elif len(lines) <= _FEW:
+            self.others.append(lines)
+        else:
+            for half in np.array_split(lines, 2):
+                yield from self.tables(half)
+
+    def _read(self, lines: Positions) -> tuple[pa.Table | None, int | None]:
+        """What the lines say; or None, and the line that is to blame if pyarrow knows."""
+        data = self._block.only(lines)
+        options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        try:
+            return arrow_json.read_json(pa.BufferReader(data), options, self._options), None
+        except pa.ArrowInvalid as problem:
+            row = re.search(r"in row (\d+)$", str(problem))
+            return None, int(row[1]) if row else None
 
 
 def _column(column: pa.Array, type_: DataType) -> Converted:

@@ -46,9 +46,12 @@ class LineBlock:
         """A line with its end, as `open_text` gives it."""
         return self.data[self.starts[line] : self.ends[line]].decode("utf-8", "surrogateescape")
 
-    def texts_from(self, line: int) -> Iterator[str]:
-        for number in range(line, len(self)):
-            yield self.text(number)
+    def texts(self, first: int = 0) -> Iterator[str]:
+        return (self.text(line) for line in range(first, len(self)))
+
+    def texts_from(self, first: int) -> Iterator[str]:
+        """The same for a reader that must not take the end of the block for the end of the file."""
+        yield from self.texts(first)
         if not self.ended:
             raise BlockTooShort
 

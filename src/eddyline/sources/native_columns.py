@@ -34,7 +34,7 @@ def from_native(column: pa.Array, type_: DataType, whole_floats: bool = False) -
         return from_native(pc.cast(column, given.value_type), type_, whole_floats)
     if pa.types.is_null(given) or column.null_count == len(column):
         return Converted(pa.nulls(len(column), wanted))
-    if given == wanted and type_ not in (DATE, TIMESTAMP):
+    if given == wanted and type_ not in (DATE, TIMESTAMP, STRING):
         return Converted(column)
     if type_ in INTEGER_BITS:
         return _integers(column, wanted, whole_floats)
@@ -43,7 +43,7 @@ def from_native(column: pa.Array, type_: DataType, whole_floats: bool = False) -
     if type_ == STRING:
         return _strings(column)
     if type_ in (DATE, TIMESTAMP):
-        if pa.types.is_string(given) or pa.types.is_large_string(given):
+        if _is_text(given):
             return from_text(pc.cast(column, pa.string()), type_)
         return _days(column) if type_ == DATE else _moments(column)
     if type_ == INTERVAL and pa.types.is_duration(given) and given.unit in _MICROS:
@@ -58,7 +58,7 @@ def from_native(column: pa.Array, type_: DataType, whole_floats: bool = False) -
 def _integers(column: pa.Array, wanted: pa.DataType, whole_floats: bool) -> Converted:
     given = column.type
     if pa.types.is_uint64(given):
-        small = Converted(column).doubting(pc.greater(column, (1 << 63) - 1))
+        small = Converted(column).doubting(pc.greater(column, pa.scalar((1 << 63) - 1, pa.uint64())))
         return narrowed_integers(small.then(lambda values: pc.cast(values, pa.int64())), wanted)
     if pa.types.is_integer(given):
         return narrowed_integers(Converted(pc.cast(column, pa.int64())), wanted)
@@ -82,14 +82,20 @@ def _floats(column: pa.Array, wanted: pa.DataType) -> Converted:
 
 def _strings(column: pa.Array) -> Converted:
     given = column.type
-    if pa.types.is_large_string(given) or pa.types.is_string_view(given) or pa.types.is_integer(given):
+    if pa.types.is_integer(given):
         return Converted(pc.cast(column, pa.string()))
-    if pa.types.is_binary(given) or pa.types.is_large_binary(given):
+    if _is_text(given) or pa.types.is_binary(given) or pa.types.is_large_binary(given):
         try:
-            return Converted(pc.cast(column, pa.string()))
+            text = pc.cast(column, pa.string())
+            text.validate(full=True)  # a Parquet file may call text what is no UTF-8
+            return Converted(text)
         except pa.ArrowInvalid:
             pass
     return all_in_doubt(column, pa.string())
+
+
+def _is_text(given: pa.DataType) -> bool:
+    return bool(pa.types.is_string(given) or pa.types.is_large_string(given) or pa.types.is_string_view(given))
 
 
 def _days(column: pa.Array) -> Converted:

@@ -83,7 +83,7 @@ class _RowWise:
 
     def take(self, positions: Positions) -> None:
         chosen = self._batch.take(pa.array(positions))
-        rows = zip(*(_python_values(column) for column in chosen.columns), strict=True)
+        rows = zip(*(_values(column) for column in chosen.columns), strict=True)
         for position, row in zip(positions.tolist(), rows, strict=True):
             self._take_one(self._first + position, row)
 
@@ -99,3 +99,29 @@ class _RowWise:
         ]
         intake.said = said
         self._stretch.take(number, lambda: intake.row(number, op, ref, tag, raw), said)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        return _python_values(column)
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return _python_values(pa.array([scalar], scalar.type))[0]
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes() if hasattr(scalar, "as_buffer") else _Unheld(scalar)
+    except (OverflowError, ValueError):
+        return _Unheld(scalar)
+
+
+class _Unheld:
+    """A value beyond what Python can hold, such as a year 10000. It fits no column, and its reason shows it."""
+
+    def __init__(self, scalar: pa.Scalar) -> None:
+        self._scalar = scalar
+
+    def __str__(self) -> str:
+        return f"{getattr(self._scalar, 'value', 'a value')} ({self._scalar.type})"

@@ -16,7 +16,7 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
-from eddyline.errors import EddylineError, StorageUnusable
+from eddyline.errors import StorageUnusable
 from eddyline.log.answers import Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Journal
@@ -197,7 +197,7 @@ def _explained(problem: BaseException) -> BaseException:
     reason = storage_problem(problem)
     if reason is not None:
         return StorageUnusable(reason)
-    return problem if isinstance(problem, EddylineError) else problem
+    return problem
 
 
 def _tick(value: int | None) -> int:

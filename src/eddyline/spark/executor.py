@@ -28,7 +28,10 @@ from eddyline.spark.work import Scans, stage_frame
 from eddyline.spark.writer import segments_of, written
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+#: below that many rows to read, the fixed costs of a batch outweigh the work
+_SMALL = 50_000
 
 
 @dataclass
@@ -78,6 +81,7 @@ class Executor:
         self._guard = threading.RLock()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
+        self.partitions = spark.conf.get("spark.sql.shuffle.partitions")
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -166,6 +170,8 @@ class _Work:
         self._reached = last.reached if at is None else at.reached
         self._closed = last.closed if at is None else at.closed
         self._queries = list(executor._queries.values())
+        self._partitions = executor.partitions
+        self._read_rows = 0
         self._logs = given_logs(executor._journal, executor._extents, entry, entries)
 
     def run(self) -> Record:
@@ -182,14 +188,24 @@ class _Work:
                 begun[stage.name] = view.start
                 frame = stage_frame(stage, view, self._results.stages.get(stage.name), self._batch)
                 if frame is not None:
-                    frames.append(written(frame, stage.name, self._batch, self._storage))
-            added = segments_of(_union(frames).collect(), self._batch) if frames else {}
+                    frames.append(written(frame, stage, self._batch, self._storage))
+            added = segments_of(self._collected(frames), self._batch) if frames else {}
             for _, stage in level:
                 if stage.name in begun:
                     had = self._results.stages.get(stage.name, StageResult())
                     stages[stage.name] = _result(had, added.get(stage.name, []), begun[stage.name])
                 logs[stage.name] = _derived(stage, self._results.stages.get(stage.name), stages.get(stage.name))
         return Record(self._batch, self._entry, self._reached, self._closed, stages, scans.taken)
+
+    def _collected(self, frames: Sequence[DataFrame]) -> list[Row]:
+        """Run all outputs as one Spark action.
+
+        Little data is quicker in one partition and interpreted: compiling the plan of a batch takes longer than it runs.
+        """
+        small = self._read_rows < _SMALL
+        self._spark.conf.set("spark.sql.shuffle.partitions", "1" if small else self._partitions)
+        self._spark.conf.set("spark.sql.codegen.wholeStage", "false" if small else "true")
+        return _union([frame.coalesce(1) for frame in frames] if small else frames).collect()
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""
@@ -210,7 +226,12 @@ class _Work:
         now = Clock(_tick(self._reached), _tick(self._closed))
         snapshots = scans.of(stage, start, now, before)
         memory = query.memory.setdefault(stage.name, {})
-        return Batch(self._spark, self._storage, mine, now, before, start, scans.current, snapshots, memory)
+        view = Batch(self._spark, self._storage, mine, now, before, start, scans.current, snapshots, memory)
+        view.on_read = self._count
+        return view
+
+    def _count(self, rows: int) -> None:
+        self._read_rows += rows
 
 
 def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
@@ -231,7 +252,7 @@ def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entr
 
 
 def _levels(queries: Sequence[Standing], given: set[str]) -> list[list[tuple[Standing, Stage]]]:
-    """The stages in an order in which each comes after those whose logs it reads, those that can go together at once."""
+    """The stages, each on a later level than those whose logs it reads."""
     waiting = [(query, stage) for query in queries for stage in query.stages]
     known = set(given)
     levels = []

@@ -100,9 +100,9 @@ def _scaled(operator: str, attempt: str) -> Writer:
 
 
 def _signed(operator: str, pattern: str) -> Writer:
-    """Minus and abs: Spark rounds a DECIMAL to 34 digits when it changes the sign, so of a longer one the text is changed.
+    """Minus and abs. Spark rounds a DECIMAL to 34 digits when it changes the sign.
 
-    A minus sign is set before the text, or not, and what matches `pattern` is taken away.
+    So the text of a longer one is changed: a minus sign is set before it, and what matches `pattern` is taken away.
     """
 
     def write(call: Call, texts: Texts) -> str:

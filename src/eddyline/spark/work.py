@@ -36,10 +36,7 @@ def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int)
     if made is None:
         return None
     frame, system = made
-    values = [
-        f"{c} AS {back_quoted(name)}" for c, name in zip(columns_of(len(stage.schema)), stage.columns, strict=True)
-    ]
-    return frame.selectExpr(f"{number}L AS {BATCH}", *system, *values)
+    return frame.selectExpr(f"{number}L AS {BATCH}", *system, *columns_of(len(stage.schema)))
 
 
 def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[DataFrame, list[str]] | None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
+from eddyline.spark.stages import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -24,16 +25,19 @@ _ROWS = 1_000_000
 WINDOW = "_window"
 
 
-def written(frame: DataFrame, stage: str, batch: int, storage: Storage) -> DataFrame:
+def written(frame: DataFrame, stage: Stage, batch: int, storage: Storage) -> DataFrame:
     """The rows of the frame as segments of a stage's log; gives references to them."""
-    root = storage.root
+    root, name = storage.root, stage.name
+    # the names of the result's columns: a DataFrame could not have them all, a file can
+    names = [*frame.columns[: len(frame.columns) - len(stage.columns)], *stage.columns]
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         target = Storage(root)
         for table in _tables(batches):
-            path = f"results/{stage}/{batch:012d}-{uuid.uuid4().hex}.parquet"
-            yield _reference(stage, path, target.write_table(path, table), table)
+            path = f"results/{name}/{batch:012d}-{uuid.uuid4().hex}.parquet"
+            table = table.rename_columns(names)
+            yield _reference(name, path, target.write_table(path, table), table)
 
     return frame.mapInArrow(write, REFERENCE)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from eddyline.reference.value import EXACT
-
+#: enough digits for every DOUBLE, all of them written
+LONG = Context(prec=1500)
 _PLACE = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
@@ -24,7 +25,7 @@ def format_string(pattern: str, values: Sequence[Any], texts: Sequence[Callable[
             return "\n"
         index = int(number) - 1 if number else next(following)
         text = _formatted(kind, values[index], texts[index], flags, precision)
-        return _padded(text, flags, int(width or 0), numeric=kind in "dxofeE")
+        return _padded(text, flags, int(width or 0), numeric=kind in "dxofeE" and values[index] is not None)
 
     try:
         return _PLACE.sub(fill, pattern)
@@ -49,12 +50,14 @@ def _formatted(kind: str, value: Any, text: Callable[[Any], str], flags: str, pr
         return f"{int(value):{sign}{grouping}d}" if not isinstance(value, float | Decimal) else _refuse(kind)
     if kind in "xXo":
         return f"{value:{kind}}"
+    if isinstance(value, float) and not math.isfinite(value) and kind in "feE":
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     places = int(precision) if precision is not None else 6
     if kind == "f":
         exact = Decimal(repr(value)) if isinstance(value, float) else value
         if isinstance(exact, int):
             return _refuse(kind)
-        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=EXACT)
+        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=LONG)
         return f"{rounded:{sign}{grouping}.{places}f}"
     if kind in "eE":
         return f"{value:{sign}.{places}{kind}}"

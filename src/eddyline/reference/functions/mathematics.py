@@ -39,7 +39,7 @@ def _logarithm(compute: Callable[[float], float], lowest: float = 0.0) -> Implem
 def _log(*values: float) -> float | None:
     """log(x), or log(base, x)."""
     if len(values) == 1:
-        return math.log(values[0]) if values[0] > 0 else None
+        return None if values[0] <= 0 else math.log(values[0])
     base, value = values
     if base <= 0 or value <= 0:
         return None
@@ -209,7 +209,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "hypot": _as_java(math.hypot),
     "rint": plain(_rint),
     "signum": plain(_signum),
-    **{name: _as_java(getattr(math, name)) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
+    **{name: _as_java(getattr(math, name)) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
+    "atan2": _as_java(lambda y, x: math.atan2(y + 0.0, x + 0.0)),  # -0.0 is no other direction than 0.0
     **{name: _as_java(getattr(math, name)) for name in ("cosh", "tanh", "asinh", "acosh")},
     "sinh": plain(_sinh),
     "atanh": _as_java(_atanh),

@@ -24,6 +24,9 @@ from eddyline.algebra.types import (
 from eddyline.reference.functions.implementation import Evaluator, Implementation, null_aware, plain, typed
 from eddyline.reference.value import EXACT, MICROSECOND, equal, fitted, float32, less, wrap, wrapped
 
+#: an INTERVAL is held in a BIGINT of microseconds; what is longer is NULL
+_LONGEST = ((1 << 63) - 1) * MICROSECOND
+
 
 def _arithmetic(exact: Callable[[Any, Any], Any], decimals: Callable[[Decimal, Decimal], Decimal]) -> Implementation:
     """+ - and *: integers wrap around, DECIMAL is exact and then fitted, times move by intervals."""
@@ -58,8 +61,9 @@ def _with_times(exact: Callable[[Any, Any], Any], call: Call) -> Evaluator:
         try:
             if call.type == INTERVAL and isinstance(a, int | float | Decimal) != isinstance(b, int | float | Decimal):
                 return _scaled(a, b)
-            return exact(a, b)
-        except OverflowError:
+            moved = exact(a, b)
+            return moved if call.type != INTERVAL or abs(moved) <= _LONGEST else None
+        except (ArithmeticError, ValueError):
             return None
 
     if call.type == STRING:
@@ -67,11 +71,15 @@ def _with_times(exact: Callable[[Any, Any], Any], call: Call) -> Evaluator:
     return evaluate
 
 
-def _scaled(a: Any, b: Any) -> timedelta:
+def _scaled(a: Any, b: Any) -> timedelta | None:
     """An interval times a number, rounded half up to the microsecond."""
     interval, factor = (a, b) if isinstance(a, timedelta) else (b, a)
-    micros = EXACT.multiply(Decimal(interval // MICROSECOND), Decimal(factor))
-    return int(micros.quantize(Decimal(1), rounding=ROUND_HALF_UP)) * MICROSECOND
+    return _whole_micros(EXACT.multiply(Decimal(interval // MICROSECOND), Decimal(factor)))
+
+
+def _whole_micros(micros: Decimal) -> timedelta | None:
+    length = int(micros.to_integral_value(rounding=ROUND_HALF_UP)) * MICROSECOND
+    return length if abs(length) <= _LONGEST else None
 
 
 def _division(call: Call) -> Evaluator:
@@ -82,8 +90,10 @@ def _division(call: Call) -> Evaluator:
         def interval(a: timedelta, b: Any) -> timedelta | None:
             if not b:
                 return None
-            micros = EXACT.divide(Decimal(a // MICROSECOND), Decimal(b))
-            return int(micros.quantize(Decimal(1), rounding=ROUND_HALF_UP)) * MICROSECOND
+            try:
+                return _whole_micros(EXACT.divide(Decimal(a // MICROSECOND), Decimal(b)))
+            except (ArithmeticError, ValueError):
+                return None
 
         return interval
     if result == DOUBLE:

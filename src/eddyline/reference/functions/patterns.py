@@ -119,18 +119,22 @@ def _extract_all(text: str, expression: re.Pattern[str], group: int = 1) -> tupl
 
 
 def _substring(text: str, expression: re.Pattern[str]) -> str | None:
+    """The first match; NULL also for an empty one."""
     found = expression.search(text)
-    return None if found is None else found[0]
+    return None if found is None else found[0] or None
 
 
 def _split(text: str, expression: re.Pattern[str], limit: int = -1) -> tuple[str, ...]:
-    """Split at every match, into at most `limit` pieces if it is positive. An empty match splits nothing off."""
+    """Split at every match, into at most `limit` pieces if it is positive.
+
+    An empty match before the text splits nothing off, nor does an empty expression behind it.
+    """
     pieces: list[str] = []
     start = 0
     for found in expression.finditer(text):
         if 0 < limit <= len(pieces) + 1:
             break
-        if found.end() == 0 or (found.start() == found.end() == len(text)):
+        if found.end() == 0 or (not expression.pattern and found.start() == len(text)):
             continue
         pieces.append(text[start : found.start()])
         start = found.end()

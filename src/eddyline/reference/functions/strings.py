@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zlib
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -10,19 +11,17 @@ from typing import Any
 from eddyline.algebra.expression import Call
 from eddyline.algebra.types import DOUBLE, FLOAT, DataType
 from eddyline.reference.functions.casting import to_text
-from eddyline.reference.functions.formatting import format_string
+from eddyline.reference.functions.formatting import LONG, format_string
 from eddyline.reference.functions.implementation import Evaluator, Implementation, given_types, null_aware, plain, typed
-from eddyline.reference.value import EXACT
 
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 _SOUNDEX = dict(zip("BFPVCGJKQSXZDTLMNR", "111122222222334556", strict=True))
 
 
-def substring(text: str, start: int, length: int | None = None) -> str:
+def substring(text: str, start: int, length: int = (1 << 31) - 1) -> str:
     """Position 0 counts as 1; a negative one counts from the end, and what lies before the text is lost."""
     begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
-    end = len(text) if length is None else begin + length
-    return text[max(begin, 0) : max(end, 0)]
+    return text[max(begin, 0) : max(begin + length, 0)]
 
 
 def _left(text: str, length: int) -> str:
@@ -162,8 +161,12 @@ def _format_number(call: Call) -> Evaluator:
     def evaluate(value: Any, places: int) -> str | None:
         if places < 0:
             return None
+        if floating and not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
         exact = Decimal(repr(value)) if floating else Decimal(value)
-        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN, context=EXACT)
+        if floating and int(exact.as_tuple().exponent) < -places:
+            exact = Decimal(value)  # half of which digit it is, the binary number says
+        rounded = exact.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN, context=LONG)
         return f"{rounded:,.{places}f}"
 
     return evaluate

@@ -62,6 +62,7 @@ class Batch:
     #: a table as it stood at its scans at these ticks; None: as it stood when the query began
     snapshots: Callable[[str, Spans | None], Sequence[Snapshot]] = lambda table, ticks: ()
     memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
+    on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
 
     def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""
@@ -73,6 +74,7 @@ class Batch:
         schema = ", ".join(fields)
         if not segments:
             return self.spark.createDataFrame([], schema).selectExpr(*columns)
+        self.on_read(sum(segment.rows for segment in segments))
         urls = [self.storage.url(segment.path) for segment in segments]
         return self.spark.read.schema(schema).parquet(*urls).selectExpr(*columns)
 

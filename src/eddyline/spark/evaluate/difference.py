@@ -53,7 +53,7 @@ def stream_difference(desired: Desired, said: Said) -> DataFrame:
     come = matched.where("_new > size(_old)").selectExpr(
         *head, *columns, "explode(sequence(1L, _new - size(_old))) AS _copy"
     )
-    window = [key for key in desired.keys] or [T]
+    window = list(desired.keys) or [T]
     place = F.row_number()
     gone = gone.withColumn("_place", place.over(Window.partitionBy(*window).orderBy(INDEX)))
     come = come.withColumn("_place", place.over(Window.partitionBy(*window).orderBy(*columns or [F.lit(1)])))
@@ -92,9 +92,12 @@ def window_difference(desired: Desired, said: Said) -> DataFrame:
     final = [NUMBER, f"{T} AS {TICK}", DIFF, HEADER, *extra, *columns]
     if said.rows is None:
         numbered = _window_numbers(desired, desired.listed.select(*desired.head), said.count)
-        rows = desired.rows.join(numbered.select(*keys, NUMBER), keys).selectExpr(
-            NUMBER, T, f"1 AS {DIFF}", f"false AS {HEADER}", *extra, *columns
-        )
+        named = desired.rows
+        if desired.grid is not None and desired.keys == (T,):
+            named = _window_numbers(desired, named, said.count)
+        else:
+            named = named.join(numbered.select(*keys, NUMBER), keys)
+        rows = named.selectExpr(NUMBER, T, f"1 AS {DIFF}", f"false AS {HEADER}", *extra, *columns)
         heads = numbered.selectExpr(NUMBER, T, f"1 AS {DIFF}", f"true AS {HEADER}", *extra)
         return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
     return _revised_windows(desired, said, keys, columns).selectExpr(*final)

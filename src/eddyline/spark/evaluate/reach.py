@@ -21,7 +21,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.tables import scan_grid
 from eddyline.spark.evaluate.timed import Grid, grid_of
 from eddyline.spark.evaluate.tuples import log_of
-from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 
 
 def changed(node: Operator, batch: Batch) -> Spans:
@@ -35,8 +35,9 @@ def changed(node: Operator, batch: Batch) -> Spans:
     if isinstance(node, LoopWindow):
         return _changed_in_loop(node, batch)
     if isinstance(node, RowWindow):
-        log = log_of(node.input, batch)
-        return Spans.of([(LOW, HIGH)]) if log.fresh or batch.before.closed <= LOW else NOTHING
+        if log_of(node.input, batch).fresh:
+            return EVERYTHING  # a late tuple or a deletion can move any of them
+        return Spans.of([(batch.before.closed + 1, batch.now.closed)])  # made before, but paired when the tick is closed
     if isinstance(node, RangeWindow | LatestRowsWindow):
         return changed_relation(node, batch)
     if isinstance(node, OneRow):
