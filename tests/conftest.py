@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from golden.engines import ENGINES
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for all tests of a pytest process: starting one takes longer than most tests."""
+    from eddyline.session.spark_run import QUICK_START
+    from eddyline.spark.start import start_session, stop_session
+
+    yield start_session("local[2]", name="eddyline-tests", conf=QUICK_START)
+    stop_session()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

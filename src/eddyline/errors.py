@@ -215,3 +215,26 @@ class StorageUnusable(EddylineError):
     code = "STORAGE_UNUSABLE"
     sqlstate = "58030"
     retryable = True
+
+
+class StreamingFailed(EddylineError):
+    """The streaming query has ended with an error; the data that has come in is safe, and waits."""
+
+    code = "STREAMING_FAILED"
+    sqlstate = "58000"
+    retryable = True
+
+
+class DatabaseInUse(EddylineError):
+    """Another process owns the database."""
+
+    code = "DATABASE_IN_USE"
+    sqlstate = "55006"
+    retryable = True
+
+
+class DatabaseClosed(EddylineError):
+    """The database, or the query of a handle, is no longer there."""
+
+    code = "DATABASE_CLOSED"
+    sqlstate = "08003"

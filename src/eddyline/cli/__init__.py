@@ -1,1 +1,4 @@
-"""The `eddyline` command: `main` says what it takes, `run`, `check` and `fmt` do it, `messages` answers for errors."""
+"""The `eddyline` command.
+
+`main` says what it takes, `run`, `check`, `fmt` and `results` do it, `messages` answers for errors.
+"""

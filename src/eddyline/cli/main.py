@@ -12,6 +12,7 @@ import typer
 from eddyline.cli.check import check_script
 from eddyline.cli.fmt import format_file
 from eddyline.cli.messages import OK, answering_for, internal_error
+from eddyline.cli.results import show_results
 from eddyline.cli.run import Engine, Format, run_script
 from eddyline.cli.script_file import STDIN, Script, read_script
 
@@ -47,12 +48,30 @@ def _eddyline(
 @app.command(epilog="Example: eddyline run examples/road/road.sql --format jsonl | jq .row")
 def run(
     file: File,
-    engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.reference,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            envvar="EDDYLINE_ENGINE",
+            help="What runs the queries: Spark, or the reference engine in this process. Default: spark, and reference "
+            "for scripts with tags.",
+            show_default=False,
+        ),
+    ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="Tables for people, or one JSON object a line.")
     ] = Format.table,
-    batch_rows: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows are taken in together.")] = 1,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master (--engine spark).")] = None,
+    batch_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="How many rows are taken in together. Default: a million on Spark, 1 on the reference engine.",
+            show_default=False,
+        ),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="The Spark master.", show_default="local[*], all cores")
+    ] = None,
     rejects: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep rows that do not fit their schema in DIR/<extent>.csv.")
     ] = None,
@@ -96,6 +115,26 @@ def fmt(
         code = format_file(script, write, check)
         sys.stdout.flush()
     raise typer.Exit(code)
+
+
+@app.command(epilog="Example: eddyline results hot --db roads --since 41")
+def results(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A standing query.", show_default=False)],
+    db: Annotated[str, typer.Option(metavar="PATH", help="The folder or URL of the database.", show_default=False)],
+    since: Annotated[
+        int, typer.Option(metavar="CURSOR", help="Only what came after this cursor.", show_default="everything")
+    ] = -1,
+    format_: Annotated[
+        Format, typer.Option("--format", help="Tables for people, or one JSON object a line.")
+    ] = Format.table,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new answers until Ctrl-C.")] = False,
+) -> None:
+    """Print what a standing query has answered. The database may be in use, or not.
+
+    At the end the cursor is told on stderr: with --since it prints what is new the next time.
+    """
+    with answering_for():
+        show_results(name, db, since, format_, follow)
 
 
 def _script(file: str) -> Script:

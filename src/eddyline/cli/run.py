@@ -6,14 +6,16 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eddyline.algebra.answer import Answer
 from eddyline.cli.messages import say, say_warning
 from eddyline.cli.script_file import Script
-from eddyline.errors import NotSupported
 from eddyline.output import JsonLines, Painter, ProgressBar, RejectLog, Tables
 from eddyline.output.progress import Reached
+
+if TYPE_CHECKING:
+    from eddyline.session import ScriptRun
 
 
 class Engine(StrEnum):
@@ -37,19 +39,16 @@ class Printer(Protocol):
 
 def run_script(
     script: Script,
-    engine: Engine,
+    engine: Engine | None,
     format_: Format,
-    batch_rows: int,
+    batch_rows: int | None,
     master: str | None,
     rejects: Path | None,
     without_rules: tuple[str, ...] = (),
 ) -> None:
     """Prints every answer of the script on stdout; rejects, warnings and progress go to stderr."""
-    if engine is Engine.spark:
-        raise NotSupported("the Spark engine is not part of this version", hint="use --engine reference")
-    if master is not None:
+    if engine is Engine.reference and master is not None:
         say_warning("--master is for the Spark engine; --engine reference runs in this process")
-    from eddyline.session import Session  # takes a moment to load, which --help must not
 
     bar = ProgressBar(sys.stderr)
     printer = _printer(format_, bar)
@@ -65,9 +64,11 @@ def run_script(
         bar.report(reached)
 
     try:
-        session = Session(
-            script.text,
-            script.base,
+        session = _session(
+            engine,
+            master,
+            text=script.text,
+            base=script.base,
             batch_rows=batch_rows,
             on_reject=log.add,
             on_warning=warn,
@@ -89,6 +90,19 @@ def run_script(
     summary = log.summary()
     if summary is not None:
         say(summary)
+
+
+def _session(engine: Engine | None, master: str | None, **options: Any) -> ScriptRun:
+    """The script, made ready for its engine; importing one takes a moment, which --help must not."""
+    from eddyline.session import Session, uses_tags
+
+    if engine is Engine.reference or (engine is None and uses_tags(options["text"])):
+        if engine is None:
+            say("this script uses tags, which Spark does not run yet: --engine reference")
+        return Session(**{**options, "batch_rows": options["batch_rows"] or 1})
+    from eddyline.session.spark_run import SparkRun
+
+    return SparkRun(**options, master=master)
 
 
 def _printer(format_: Format, bar: ProgressBar) -> Printer:

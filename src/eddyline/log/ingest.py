@@ -59,16 +59,22 @@ class Ingest:
         self._set_aside = set_aside
         self._now = now
         self._clock = Clock(journal.reached, journal.closed)
-        self._appended = journal.number  # for names of segments
 
     @property
     def clock(self) -> Clock:
         return self._clock
 
-    def append(self, extents: Mapping[str, Extent], chunks: Sequence[Chunk], ended: bool = False) -> Entry | None:
+    def append(
+        self,
+        extents: Mapping[str, Extent],
+        chunks: Sequence[Chunk],
+        ended: bool = False,
+        origin: Mapping[str, int] | None = None,
+    ) -> Entry | None:
         """Take rows of one or several streams in as one step; None if it changes nothing.
 
-        With `ended` the input has ended for now: nothing more is expected at the tick that the clock shows.
+        With `ended` the input has ended for now: nothing more is expected at the tick that the clock shows. `origin`
+        says how far inputs have been read with this step, for whoever reads on after a restart.
         """
         before = (self._clock.reached, self._clock.closed)
         segments: dict[str, list[Segment]] = {}
@@ -89,7 +95,7 @@ class Ingest:
                 touched[name] = spans_of(table.filter(pc.not_equal(table.column(DIFF), 0)).column(TICK))
                 seen = pc.max(table.filter(pc.greater(table.column(DIFF), 0)).column(TICK)).as_py()
                 latest = seen if latest is None or (seen is not None and seen > latest) else latest
-        return self._commit(segments, touched, latest, ended, before, arrived)
+        return self._commit(segments, touched, latest, ended, before, arrived, origin)
 
     def advance(self, tick: int | None, ended: bool = False) -> Entry | None:
         """Move the clock without data, so that windows become due."""
@@ -110,11 +116,16 @@ class Ingest:
         ended: bool,
         before: tuple[int | None, int | None],
         arrived: Mapping[str, int],
+        origin: Mapping[str, int] | None = None,
     ) -> Entry | None:
         self._clock.advance(latest, ended)
-        if not segments and (self._clock.reached, self._clock.closed) == before:
+        if not segments and not origin and (self._clock.reached, self._clock.closed) == before:
             return None
-        return self._journal.append(segments, touched, self._clock.reached, self._clock.closed, arrived)
+        try:
+            return self._journal.append(segments, touched, self._clock.reached, self._clock.closed, arrived, origin)
+        except BaseException:
+            self._clock.reached, self._clock.closed = before  # what was not written has not come
+            raise
 
     def revise(self, extent: Extent, revisions: pa.Table) -> Entry | None:
         """Send revisions made by a statement: `_index`, `_new` (false: delete), `_tick` and the new values."""
@@ -154,7 +165,7 @@ class Ingest:
 
     def _write(self, stream: str, table: pa.Table) -> list[Segment]:
         """New tuples and revisions go into segments of their own: the zone maps of the first stay narrow."""
-        self._appended += 1
+        number = self._journal.number + 1  # of the entry that will name them: no other has segments of that name
         fresh = pc.or_(pc.equal(table.column(OP), "+"), pc.equal(table.column(DIFF), 0))
         segments = []
         parts = (
@@ -164,7 +175,7 @@ class Ingest:
         )
         for mark, part in parts:
             if part.num_rows:
-                path = f"streams/{stream}/{self._appended:012d}{mark}.parquet"
+                path = f"streams/{stream}/{number:012d}{mark}.parquet"
                 segments.append(segment_of(path, self._storage.write_table(path, part), part))
         return segments
 

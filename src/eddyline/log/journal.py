@@ -28,6 +28,8 @@ class Entry:
     reached: int | None
     closed: int | None
     arrived: Mapping[str, int] = field(default_factory=dict)  # tuples that have come to each stream so far
+    #: how far the inputs have been read, as far as this append changes it; kept with the data, so that neither is lost
+    origin: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -41,6 +43,7 @@ class Entry:
             "reached": self.reached,
             "closed": self.closed,
             "arrived": dict(self.arrived),
+            "origin": dict(self.origin),
         }
 
     @classmethod
@@ -52,6 +55,7 @@ class Entry:
             value["reached"],
             value["closed"],
             value["arrived"],
+            value.get("origin", {}),
         )
 
 
@@ -80,6 +84,7 @@ class Journal:
         self.number = 0  # of the last entry
         self.reached: int | None = None
         self.closed: int | None = None
+        self.origin: dict[str, int] = {}  # how far each input has been read
         self._load_snapshot()
         self.refresh()
 
@@ -106,6 +111,7 @@ class Journal:
         for stream, segments in entry.segments.items():
             self.state(stream).take(segments, entry.arrived.get(stream, 0))
         self.entries.append(entry)
+        self.origin.update(entry.origin)
         self.number, self.reached, self.closed = entry.number, entry.reached, entry.closed
 
     def _load_snapshot(self) -> None:
@@ -116,6 +122,7 @@ class Journal:
             segments = [Segment.from_json(segment) for segment in state["segments"]]
             self.streams[stream] = StreamState(segments, state["last_seq"], state["last_index"])
         self.number, self.reached, self.closed = snapshot["number"], snapshot["reached"], snapshot["closed"]
+        self.origin = dict(snapshot.get("origin", {}))
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -126,10 +133,11 @@ class Journal:
         reached: int | None,
         closed: int | None,
         arrived: Mapping[str, int],
+        origin: Mapping[str, int] | None = None,
     ) -> Entry:
         """Add an entry. When this returns, it is there for good."""
         kept = {stream: tuple(parts) for stream, parts in segments.items() if parts}
-        entry = Entry(self.number + 1, kept, dict(touched), reached, closed, dict(arrived))
+        entry = Entry(self.number + 1, kept, dict(touched), reached, closed, dict(arrived), dict(origin or {}))
         self._storage.write_json(_name(entry.number), entry.to_json())
         self._take(entry)
         return entry
@@ -158,7 +166,8 @@ class Journal:
                 "last_seq": max(last, _last_before(self.entries, stream, upto, state, later)),
                 "last_index": at.arrived.get(stream, state.last_index),
             }
-        snapshot = {"number": upto, "reached": at.reached, "closed": at.closed, "streams": streams}
+        origin = dict(self.origin)  # ahead of `upto` is no harm: the entries after it say the same again
+        snapshot = {"number": upto, "reached": at.reached, "closed": at.closed, "streams": streams, "origin": origin}
         self._storage.write_json(_SNAPSHOT, snapshot)
         for entry in self.entries:
             if entry.number <= upto:

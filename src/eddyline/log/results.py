@@ -112,6 +112,11 @@ class ResultLog:
         done = [int(name) for name in self._storage.names(COMMITS) if name.isdigit()]
         return max(done, default=-1)
 
+    def folded(self) -> int:
+        """The last batch whose record went into the snapshot, -1 if there is none."""
+        snapshot = self._storage.read_json(_SNAPSHOT)
+        return -1 if snapshot is None else int(snapshot["last"]["batch"])
+
     def load(self) -> Results:
         """All results of committed batches."""
         results = Results()

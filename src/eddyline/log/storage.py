@@ -26,9 +26,10 @@ class Storage:
         if "://" not in root:
             root = str(Path(root).absolute())
         try:
-            self._fs, self._base = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
+            found = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
         except (pa.ArrowException, OSError, ValueError) as problem:
             raise StorageUnusable(f"{root} cannot be reached: {problem}") from problem
+        self._fs, self._base = found[0], str(found[1])
         self.local = isinstance(self._fs, pafs.LocalFileSystem)
         self._made: set[str] = set()
 

@@ -8,7 +8,7 @@
 """
 
 from eddyline.session.checking import check
-from eddyline.session.script_run import Progress, ScriptRun
+from eddyline.session.script_run import Progress, ScriptRun, uses_tags
 from eddyline.session.session import Session
 
-__all__ = ["Progress", "ScriptRun", "Session", "check"]
+__all__ = ["Progress", "ScriptRun", "Session", "check", "uses_tags"]

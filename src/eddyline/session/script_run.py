@@ -172,6 +172,19 @@ class ScriptRun(ABC):
     def _report_progress(self) -> None: ...
 
 
+def uses_tags(text: str) -> bool:
+    """Whether a script asks for tick-tags anywhere; False if it has errors, which running it will tell."""
+    binder = StatementBinder()
+    try:
+        steps = [step for statement in parse_script(text) for step in binder.bind(statement.tree)]
+    except EddylineError:
+        return False
+    if any(isinstance(step, AttachOnce) for step in steps):
+        return True
+    plans = [step.query.plan for step in steps if isinstance(step, Register)]
+    return any(op.tagged or type(op).__module__.endswith(".tag") for plan in plans for op in plan.walk())
+
+
 def is_one_off(query: BoundQuery) -> bool:
     """Whether a query reads tables alone, as they are: it is answered where it stands in the script, once."""
     return not any(isinstance(op, StreamOp) or (isinstance(op, Scan) and op.interval) for op in query.plan.walk())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from eddyline.rules import optimize
 from eddyline.session.inflow import acquired_tick, constants, tick_of
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
+from eddyline.sources import open_source
 from eddyline.sources.arrival import INSERT, Arrival
 from eddyline.sources.batches import BatchSource, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
@@ -30,6 +32,13 @@ from eddyline.sources.intake import time_position
 from eddyline.sources.merged_batches import merged_batches
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.executor import BatchReport
+
+#: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
+_LITTLE = 50_000_000
+#: without its optimizing compiler Java reserves little space for code, and stops compiling when it is full
+QUICK_START = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+}
 
 
 class SparkRun(ScriptRun):
@@ -46,9 +55,8 @@ class SparkRun(ScriptRun):
             self._catalog.tick_micros,
             lambda source: source.first_tick(),
         )
-        self._engine = Engine(
-            self._folder, master, self._batch_rows, self._on_reject, self._batch_done, self._on_warning
-        )
+        self._master = master
+        self._extents: list[Extent] = []
         self._shapes: dict[str, Shape] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
@@ -58,8 +66,26 @@ class SparkRun(ScriptRun):
         try:
             yield from super().answers()
         finally:
-            self._engine.stop()
+            if "_engine" in self.__dict__:
+                self._engine.stop()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """Started when all inputs are open: a script with a mistake must not wait for Spark to be told so."""
+        little = sum(source.total_bytes() or 0 for source in self._sources.values()) < _LITTLE
+        engine = Engine(
+            self._folder,
+            self._master,
+            self._batch_rows,
+            self._on_reject,
+            self._batch_done,
+            self._on_warning,
+            conf=QUICK_START if little else {},
+        )
+        for extent in self._extents:
+            engine.define(extent, self._base)
+        return engine
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -69,7 +95,9 @@ class SparkRun(ScriptRun):
             source = open_batches(extent, self._base, self._catalog.tick_micros)
             if source is not None:
                 self._sources[extent.name] = source
-        self._engine.define(extent, self._base)
+        else:
+            open_source(extent, self._base, 1)  # is the file there, does it fit?
+        self._extents.append(extent)
 
     def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:
         plan = optimize(query.plan, self._without_rules).plan
@@ -125,20 +153,21 @@ class SparkRun(ScriptRun):
         if self._flowed:
             return
         self._flowed = True
-        for chunks in merged_batches(list(self._sources.values()), self._batch_rows):
-            self._rows += sum(chunk.num_rows for chunk in chunks)
-            self._engine.append(chunks)
+        batches = merged_batches(list(self._sources.values()), self._batch_rows)
+        waiting = next(batches, None)
+        while waiting is not None:
+            following = next(batches, None)
+            self._rows += sum(chunk.num_rows for chunk in waiting)
+            self._engine.append(waiting, ended=following is None)
             self._report_progress()
             yield from self._answered()
+            waiting = following
         for source in self._sources.values():
             for warning in source.warnings:
                 self._on_warning(warning)
-        if self._sources:
-            self._engine.ingest.advance(None, ended=True)
-            yield from self._answered()
 
     def _end(self) -> Iterator[Answer]:
-        self._engine.ingest.advance(None, ended=True)
+        self._engine.advance(None, ended=True)
         yield from self._answered()
 
     def _answered(self) -> Iterator[Answer]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as arrow  # type: ignore[import-untyped]
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow as arrow
+import pyarrow.parquet as parquet
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import SourceUnusable

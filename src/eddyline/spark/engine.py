@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,12 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
-from eddyline.errors import StorageUnusable
+from eddyline.errors import EddylineError, StorageUnusable, StreamingFailed
 from eddyline.log.answers import Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Journal
 from eddyline.log.results import ResultLog
+from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
@@ -30,6 +33,7 @@ from eddyline.spark.evaluate.relational import with_rank
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs, storage_problem
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import EVERYTHING, LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
@@ -44,6 +48,16 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1_000_000
 
 
+@dataclass(frozen=True)
+class Moment:
+    """A point in the life of a database: the clock, the journal's last entry, and what had come to each stream."""
+
+    reached: int | None
+    closed: int | None
+    entry: int
+    arrived: Mapping[str, int]
+
+
 class Engine:
     """Everything about running, nothing about SQL. Streams and queries are bound already."""
 
@@ -56,8 +70,9 @@ class Engine:
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_trouble: Callable[[str], None] = lambda text: None,
         now: Callable[[], int] | None = None,
+        conf: Mapping[str, str] | None = None,
     ) -> None:
-        self.spark = start_session(master)
+        self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
         self._batch_rows = batch_rows
         self.journal = Journal(self.storage)
@@ -68,6 +83,7 @@ class Engine:
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
         self._guard = threading.RLock()
+        self.writing = threading.RLock()  # held by whoever appends to the logs
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -85,6 +101,19 @@ class Engine:
         created = Clock(_tick(clock.reached), _tick(clock.closed))
         self.executor.add(Standing(name, stages, start, history, created))
 
+    def moment(self) -> Moment:
+        """Now, as a live query remembers it."""
+        with self.writing:
+            clock = self.ingest.clock
+            arrived = {name: state.last_index for name, state in self.journal.streams.items() if state.last_index}
+            return Moment(clock.reached, clock.closed, self.journal.number, arrived)
+
+    def prepare(self, name: str, query: BoundQuery, plan: Operator, moment: Moment) -> Standing:
+        """A query that answers what comes after a moment, ready to be added to the executor."""
+        created = Clock(_tick(moment.reached), _tick(moment.closed))
+        stages = cut(name, plan, query.columns)
+        return Standing(name, stages, moment.reached, False, created, moment.entry, moment.arrived)
+
     def drop(self, name: str) -> None:
         self.executor.drop(name)
 
@@ -93,17 +122,23 @@ class Engine:
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
-    def append(self, chunks: Sequence[Chunk], ended: bool = False) -> None:
-        self.ingest.append(self._extents, chunks, ended)
+    def append(self, chunks: Sequence[Chunk], ended: bool = False, origin: Mapping[str, int] | None = None) -> None:
+        with self.writing:
+            self.ingest.append(self._extents, chunks, ended, origin)
+
+    def advance(self, tick: int | None, ended: bool = False) -> None:
+        with self.writing:
+            self.ingest.advance(tick, ended)
 
     def touch(self) -> None:
         """Make Spark run a batch although nothing has come, so that a new query begins at once."""
-        self.ingest.touch()
+        with self.writing:
+            self.ingest.touch()
 
     def standing(self, extent: Extent) -> DataFrame:
         """The tuples of a stream as they stand now: `_index`, `_tick` and the values, then tick and index again."""
-        self.journal.refresh()
-        logs = given_logs(self.journal, self._extents, self.journal.number, ())
+        with self.writing:
+            logs = given_logs(self.journal, self._extents, self.journal.number, ())
         plan = StreamReceive(extent.name, extent.schema, implicit=True)
         return tuples(plan, self._batch(logs))
 
@@ -114,8 +149,28 @@ class Engine:
         where: TypedExpr | None,
         values: Sequence[TypedExpr] | None,
         tick_of: Callable[[pa.Table], pa.Array | None],
-    ) -> None:
-        """Send a revision of every standing tuple that satisfies the condition."""
+    ) -> int:
+        """Send a revision of every standing tuple that satisfies the condition; gives their number."""
+        while True:
+            before = self.journal.number
+            table = self._revisions(extent, schema, where, values, tick_of)
+            if table is None:
+                return 0
+            with self.writing:  # only now: those who push need not wait for Spark
+                between = self.journal.between(before, self.journal.number)
+                if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
+                    continue  # somebody else has revised tuples since they were read
+                self.ingest.revise(extent, table)
+                return int(table.num_rows)
+
+    def _revisions(
+        self,
+        extent: Extent,
+        schema: Schema,
+        where: TypedExpr | None,
+        values: Sequence[TypedExpr] | None,
+        tick_of: Callable[[pa.Table], pa.Array | None],
+    ) -> pa.Table | None:
         frame = self.standing(extent)
         names = names_of(schema, [f"c{i}" for i in range(len(schema))])
         if where is not None:
@@ -129,10 +184,10 @@ class Engine:
             found = frame.where(different).selectExpr("_index", "_tick", *(f"{t} AS n{i}" for i, t in enumerate(texts)))
         rows = found.orderBy("_index").toArrow()
         if not rows.num_rows:
-            return
+            return None
         new = rows.select(rows.column_names[2:]).rename_columns(list(own))
         ticks = None if values is None else tick_of(new)
-        table = pa.table(
+        return pa.table(
             {
                 "_index": rows.column("_index"),
                 "_tick": rows.column("_tick") if ticks is None else ticks,
@@ -140,7 +195,6 @@ class Engine:
                 **{name: new.column(name) for name in own},
             }
         )
-        self.ingest.revise(extent, table)
 
     def answered_once(self, plan: Operator) -> pa.Table:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
@@ -184,6 +238,45 @@ class Engine:
         except Exception as problem:
             raise _explained(problem) from problem
 
+    @property
+    def run_id(self) -> str | None:
+        """Which run of the streaming query it is; None if it does not run."""
+        query = self._query
+        return str(query.runId) if query is not None and query.isActive else None
+
+    def failure(self) -> EddylineError | None:
+        """Why the streaming query has ended by itself; None if it has not."""
+        query = self._query
+        try:
+            if query is None or query.isActive:
+                return None
+            problem = query.exception()
+        except Exception as gone:
+            return StreamingFailed(f"Spark has gone: {_reason(gone)}", hint="open the database again")
+        explained = None if problem is None else _explained(problem)
+        if isinstance(explained, EddylineError):
+            return explained
+        return StreamingFailed(f"the streaming query has stopped: {_reason(problem)}")
+
+    def restart(self) -> None:
+        """Begin again with the batch that failed; what its attempt left in memory is forgotten."""
+        with self._guard:
+            if self._query is not None:
+                self._query.stop()
+                self._query = None
+            self.executor.forget_attempt()
+            self.start()
+
+    def changes(self, stage: Stage, segments: Sequence[Segment]) -> DataFrame:
+        """The rows of a stage's result segments as they are: every change with its `_diff`."""
+        if segments:
+            return self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
+        fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
+        fields += [
+            f"{back_quoted(n)} {spark_type(f.type)}" for n, f in zip(stage.columns, stage.schema.fields, strict=True)
+        ]
+        return self.spark.createDataFrame([], ", ".join(fields))
+
     def stop(self) -> None:
         with self._guard:
             self.executor.stop()
@@ -198,6 +291,13 @@ def _explained(problem: BaseException) -> BaseException:
     if reason is not None:
         return StorageUnusable(reason)
     return problem
+
+
+def _reason(problem: BaseException | None) -> str:
+    """The last line of the traceback of a failed batch: the lines before it are Spark's."""
+    lines = [line.strip() for line in str(problem or "").splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Unusable)\b.*: ", line)]
+    return (telling or lines or ["it gave no reason"])[-1]
 
 
 def _tick(value: int | None) -> int:

@@ -43,6 +43,8 @@ class Standing:
     start: int | None  # None: at the first tick that its streams bring
     history: bool  # whether it first answers over everything that has passed
     created: Clock  # when it was created
+    entry: int = 0  # of the journal, after which it was created
+    since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index that had come by then
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
 
 
@@ -81,7 +83,7 @@ class Executor:
         self._guard = threading.RLock()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
-        self.partitions = spark.conf.get("spark.sql.shuffle.partitions")
+        self.partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -105,6 +107,13 @@ class Executor:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def forget_attempt(self) -> None:
+        """Nothing is left of a batch that failed half-way."""
+        with self._guard:
+            for query in self._queries.values():
+                query.memory.clear()
+            self.results = self._log.load()
 
     # -- a batch ------------------------------------------------------------------------------------------------------
 
@@ -172,7 +181,8 @@ class _Work:
         self._queries = list(executor._queries.values())
         self._partitions = executor.partitions
         self._read_rows = 0
-        self._logs = given_logs(executor._journal, executor._extents, entry, entries)
+        self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
+        self._logs = given_logs(self._journal, self._extents, entry, entries)
 
     def run(self) -> Record:
         stages: dict[str, StageResult] = {}
@@ -200,7 +210,7 @@ class _Work:
     def _collected(self, frames: Sequence[DataFrame]) -> list[Row]:
         """Run all outputs as one Spark action.
 
-        Little data is quicker in one partition and interpreted: compiling the plan of a batch takes longer than it runs.
+        Little data is quicker in one partition and interpreted: compiling a plan takes longer than running it once.
         """
         small = self._read_rows < _SMALL
         self._spark.conf.set("spark.sql.shuffle.partitions", "1" if small else self._partitions)
@@ -211,6 +221,10 @@ class _Work:
         """What a stage sees; None while its query has not begun."""
         had = self._results.stages.get(stage.name)
         start = query.start if had is None else had.start
+        if self._entry <= query.entry:
+            return None  # what this batch takes in came before the query
+        if query.entry > self._results.last.entry:
+            logs = {**logs, **self._logs_after(query.entry)}
         mine = {name: logs[name] for name in stage.streams}
         before = Clock(_tick(self._results.last.reached), _tick(self._results.last.closed))
         if had is None:
@@ -218,17 +232,33 @@ class _Work:
             if query.history:
                 before = Clock()
                 mine = {name: _all_fresh(log) for name, log in mine.items()}
+        if start is None and not query.history:
+            start = self._first_tick(query)
+        elif start is None:
+            start = min((log.touched.low for log in mine.values() if log.touched), default=None)
         if start is None:
-            touched = [log.touched.low for log in mine.values() if log.touched]
-            if not touched:
-                return None
-            start = min(touched)
+            return None
         now = Clock(_tick(self._reached), _tick(self._closed))
         snapshots = scans.of(stage, start, now, before)
         memory = query.memory.setdefault(stage.name, {})
         view = Batch(self._spark, self._storage, mine, now, before, start, scans.current, snapshots, memory)
         view.on_read = self._count
+        view.since = query.since
         return view
+
+    def _first_tick(self, query: Standing) -> int | None:
+        """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
+        streams = {name for stage in query.stages for name in stage.streams if name in self._extents}
+        for entry in self._entries:
+            lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
+            if entry.number > query.entry and lows:
+                return min(lows)
+        return None
+
+    def _logs_after(self, entry: int) -> dict[str, Log]:
+        """The streams as a query sees them that was created after an entry of this very batch."""
+        entries = [e for e in self._entries if e.number > entry]
+        return given_logs(self._journal, self._extents, self._entry, entries)
 
     def _count(self, rows: int) -> None:
         self._read_rows += rows

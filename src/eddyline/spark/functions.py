@@ -8,56 +8,18 @@ the calendar; and `dist` and `tick_to_timestamp` are ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import cast
 
-from eddyline.algebra.expression import Call, Expr, Literal, TypedExpr
-from eddyline.algebra.types import (
-    BIGINT,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    INTERVAL,
-    STRING,
-    TIMESTAMP,
-    DataType,
-)
-from eddyline.spark.calendar import DAYS, amount, cast_sql, in_calendar
+from eddyline.algebra.expression import Call, Expr, Literal
+from eddyline.algebra.types import DATE, DOUBLE, INTERVAL, STRING, TIMESTAMP
+from eddyline.spark import datetimes
+from eddyline.spark.calendar import DAYS, cast_sql, in_calendar
+from eddyline.spark.call import Texts, Writer, given, infix, plain, prefix
 from eddyline.spark.literal import quoted, spark_type
 from eddyline.spark.pattern import like_sql, regexp_extract_sql
 
-Texts = Sequence[str]
-#: writes a call whose arguments are written already
-Writer = Callable[[Call, Texts], str]
-
-#: how text is written without a pattern
-_DEFAULT_PATTERN = quoted("yyyy-MM-dd HH:mm:ss")
 _NUMBER = r"(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?i:inf|infinity)|(?i:nan))"
 _POINT = quoted(rf"^\s*\(?\s*({_NUMBER}\s*,\s*{_NUMBER})\s*\)?\s*$")
-
-
-def type_of(expr: Expr) -> DataType:
-    return cast(TypedExpr, expr).type
-
-
-def given(call: Call, position: int) -> DataType:
-    """The type of an argument."""
-    return type_of(call.arguments[position])
-
-
-def plain(name: str) -> Writer:
-    """A function that Spark has under this name, with this meaning."""
-    return lambda call, texts: f"{name}({', '.join(texts)})"
-
-
-def _infix(operator: str) -> Writer:
-    return lambda call, texts: f"({texts[0]} {operator} {texts[1]})"
-
-
-def _prefix(operator: str) -> Writer:
-    return lambda call, texts: f"({operator} {texts[0]})"
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -170,76 +132,6 @@ def _sort_array(call: Call, texts: Texts) -> str:
     return f"CASE WHEN {ascending} IS NOT NULL THEN {both} END"
 
 
-# -- points in time ---------------------------------------------------------------------------------------------------
-
-
-def _made(name: str, type_: DataType) -> Writer:
-    """A function that may lead out of the calendar."""
-    return lambda call, texts: in_calendar(f"{name}({', '.join(texts)})", type_)
-
-
-def _moved(name: str, unit: str) -> Writer:
-    """A DATE moved by a number of days or months."""
-
-    def write(call: Call, texts: Texts) -> str:
-        return in_calendar(f"{name}({texts[0]}, {amount(call.arguments[1], texts[1], INTEGER, unit)})", DATE)
-
-    return write
-
-
-def _unit(call: Call) -> str:
-    unit = call.arguments[0]
-    assert isinstance(unit, Literal)
-    return str(unit.value).upper()
-
-
-def _timestampadd(call: Call, texts: Texts) -> str:
-    unit = _unit(call)
-    number = amount(call.arguments[1], texts[1], BIGINT, unit)
-    return in_calendar(f"timestampadd({unit}, {number}, {texts[2]})", TIMESTAMP)
-
-
-def _to_date(call: Call, texts: Texts) -> str:
-    if given(call, 0) != STRING or len(texts) == 1:
-        return cast_sql(call.arguments[0], texts[0], given(call, 0), DATE)
-    return in_calendar(f"to_date({texts[0]}, {texts[1]})", DATE)
-
-
-def _to_timestamp(call: Call, texts: Texts) -> str:
-    if given(call, 0) != STRING or len(texts) == 1:
-        return cast_sql(call.arguments[0], texts[0], given(call, 0), TIMESTAMP)
-    return in_calendar(f"to_timestamp({texts[0]}, {texts[1]})", TIMESTAMP)
-
-
-def _unix_timestamp(call: Call, texts: Texts) -> str:
-    if given(call, 0) != STRING:
-        return f"unix_timestamp({texts[0]})"
-    pattern = texts[1] if len(texts) > 1 else _DEFAULT_PATTERN
-    return f"unix_timestamp({in_calendar(f'to_timestamp({texts[0]}, {pattern})', TIMESTAMP)})"
-
-
-def _from_unixtime(call: Call, texts: Texts) -> str:
-    pattern = texts[1] if len(texts) > 1 else _DEFAULT_PATTERN
-    return f"date_format({in_calendar(f'timestamp_micros({texts[0]} * 1000000L)', TIMESTAMP)}, {pattern})"
-
-
-def _ticks(micros: int) -> Writer:
-    """A number of so many microseconds each."""
-    return lambda call, texts: in_calendar(f"timestamp_micros(try_multiply({texts[0]}, {micros}L))", TIMESTAMP)
-
-
-def _timestamp_seconds(call: Call, texts: Texts) -> str:
-    """For a DECIMAL it is a cast, because Spark's function stops the job at the seventh digit of a fraction."""
-    number = given(call, 0)
-    if number in (FLOAT, DOUBLE):
-        return in_calendar(f"timestamp_seconds({texts[0]})", TIMESTAMP)
-    return cast_sql(call.arguments[0], texts[0], number, TIMESTAMP)
-
-
-def _tick_to_timestamp(call: Call, texts: Texts) -> str:
-    return in_calendar(f"timestamp_micros(try_multiply({texts[0]}, {texts[1]}))", TIMESTAMP)
-
-
 # -- distances --------------------------------------------------------------------------------------------------------
 
 
@@ -283,22 +175,23 @@ _SAME = re.findall(
 )
 
 WRITERS: dict[str, Writer] = {
+    **datetimes.WRITERS,
     **{name: plain(name) for name in _SAME},
-    **{operator: _infix(operator) for operator in ("%", "div", "=", "<=>", "!=", "<", "<=", ">", ">=", "&", "|", "^")},
+    **{operator: infix(operator) for operator in ("%", "div", "=", "<=>", "!=", "<", "<=", ">", ">=", "&", "|", "^")},
     "+": _sum("+"),
     "-": _sum("-"),
     "*": _scaled("*", "try_multiply"),
     "/": _scaled("/", "try_divide"),
     "neg": _signed("-", "^--"),
     "abs": _signed("abs", "^--?"),
-    "positive": _prefix("+"),
-    "~": _prefix("~"),
+    "positive": prefix("+"),
+    "~": prefix("~"),
     "<<": plain("shiftleft"),
     ">>": plain("shiftright"),
     ">>>": plain("shiftrightunsigned"),
     "and": lambda call, texts: f"({' AND '.join(texts)})",
     "or": lambda call, texts: f"({' OR '.join(texts)})",
-    "not": _prefix("NOT"),
+    "not": prefix("NOT"),
     "is null": lambda call, texts: f"({texts[0]} IS NULL)",
     "in": _in,
     "case": _case,
@@ -306,7 +199,7 @@ WRITERS: dict[str, Writer] = {
     "||": plain("concat"),
     "like": like_sql,
     "ilike": like_sql,
-    "rlike": _infix("RLIKE"),
+    "rlike": infix("RLIKE"),
     "regexp_extract": regexp_extract_sql,
     "regexp_extract_all": regexp_extract_sql,
     "trim": lambda call, texts: f"{'trim' if len(texts) == 1 else 'btrim'}({', '.join(texts)})",
@@ -317,23 +210,5 @@ WRITERS: dict[str, Writer] = {
     "element_at": _not_zero("element_at", 1),
     "sort_array": _sort_array,
     "slice": _slice,
-    "extract": lambda call, texts: f"extract({_unit(call)} FROM {texts[1]})",
-    "date_add": _moved("date_add", "DAY"),
-    "date_sub": _moved("date_sub", "DAY"),
-    "add_months": _moved("add_months", "MONTH"),
-    "next_day": _made("next_day", DATE),
-    "date_from_unix_date": _made("date_from_unix_date", DATE),
-    "make_date": _made("make_date", DATE),
-    "make_timestamp": _made("make_timestamp", TIMESTAMP),
-    "timestampadd": _timestampadd,
-    "timestampdiff": lambda call, texts: f"timestampdiff({_unit(call)}, {texts[1]}, {texts[2]})",
-    "to_date": _to_date,
-    "to_timestamp": _to_timestamp,
-    "unix_timestamp": _unix_timestamp,
-    "from_unixtime": _from_unixtime,
-    "timestamp_seconds": _timestamp_seconds,
-    "timestamp_millis": _ticks(1_000),
-    "timestamp_micros": _made("timestamp_micros", TIMESTAMP),
-    "tick_to_timestamp": _tick_to_timestamp,
     "dist": _dist,
 }

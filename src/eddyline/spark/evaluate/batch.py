@@ -63,6 +63,7 @@ class Batch:
     snapshots: Callable[[str, Spans | None], Sequence[Snapshot]] = lambda table, ticks: ()
     memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
     on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
+    since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
 
     def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

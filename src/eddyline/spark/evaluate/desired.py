@@ -83,7 +83,7 @@ def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
         lowest = standing_before(log, lowest)
     fresh = {segment.path for segment in log.fresh}
     had = max((s.index[1] for s in log.segments if s.path not in fresh), default=0)
-    places = Spans.of([(max(1, lowest), HIGH)])
+    places = Spans.of([(max(1, lowest, batch.since.get(log.name, 0) + 1), HIGH)])
     return Scope(INDEXES, places, places.within(1, had))
 
 
@@ -113,7 +113,7 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
         return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by))
     earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
     made = windows(plan.input, batch, earlier, scope.by)
-    rows = _differences(made, isinstance(plan, DStream), earlier, scope)
+    rows = _differences(made, isinstance(plan, DStream), scope)
     return Desired(rows, made.keys, made.width, scope.again, _place(scope.by))
 
 
@@ -128,24 +128,27 @@ def _place(by: str) -> str:
     return T if by == TICKS else "_k0"
 
 
-def _differences(made: Windows, leaving: bool, earlier: Spans, scope: Scope) -> DataFrame:
+def _differences(made: Windows, leaving: bool, scope: Scope) -> DataFrame:
     """The rows of each window that were not in the one before it, or the other way round, as bags."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    assert made.listed is not None
     head = made.head
-    order = Window.orderBy(*made.keys)
-    successors = made.listed.select(*head, *(F.lead(key).over(order).alias(f"n{key}") for key in head))
-    following = successors.where(f"n{head[0]} IS NOT NULL")
-    shifted = made.rows.join(following, head).selectExpr(*(f"n{key} AS {key}" for key in head), *made.columns)
     here, before = (1, -1) if not leaving else (-1, 1)
-    both = made.rows.selectExpr(*head, *made.columns, f"{here} AS _w").unionAll(
-        shifted.selectExpr(*head, *made.columns, f"{before} AS _w")
-    )
-    net = both.groupBy(*head, *made.columns).agg(F.sum("_w").alias("_n")).where("_n > 0")
-    wanted = net.where(scope.places.condition(_place(scope.by)))
-    return wanted.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
+    same = f"struct({', '.join(head)}, {here} AS _w)"
+    if made.grid is not None and made.keys == (T,):
+        rows, following = made.rows, f"struct({T} + {made.grid[1]} AS {T}, {before} AS _w)"
+    else:
+        assert made.listed is not None
+        order = Window.orderBy(*made.keys)
+        successors = made.listed.select(*head, *(F.lead(key).over(order).alias(f"n{key}") for key in head))
+        rows = made.rows.join(successors, head)
+        following = f"struct({', '.join(f'n{key} AS {key}' for key in head)}, {before} AS _w)"
+    both = rows.selectExpr(*made.columns, f"explode(array({same}, {following})) AS _at")
+    placed = both.selectExpr(*(f"_at.{key} AS {key}" for key in head), "_at._w AS _w", *made.columns)
+    wanted = placed.where(f"{head[0]} IS NOT NULL AND {scope.places.condition(_place(scope.by))}")
+    net = wanted.groupBy(*head, *made.columns).agg(F.sum("_w").alias("_n")).where("_n > 0")
+    return net.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
 
 
 def desired_relation(plan: Operator, batch: Batch) -> Desired | None:

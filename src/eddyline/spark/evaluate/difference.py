@@ -31,13 +31,12 @@ class Said:
 
 def stream_difference(desired: Desired, said: Said) -> DataFrame:
     """For streams: `_index`, `_tick`, `_diff`, keys, c0, …; replaced tuples keep their index."""
+    from pyspark.sql import functions as F
+
     columns, keys = columns_of(desired.width), [key for key in desired.keys if key != T]
     if said.rows is None:
         rows = desired.rows.selectExpr(*desired.head, *columns)
         return _numbered(rows, desired, said.count).selectExpr(INDEX, f"{T} AS {TICK}", f"1 AS {DIFF}", *keys, *columns)
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     head = desired.head
     old = said.rows.groupBy(INDEX, TICK, *keys, *columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} > 0")
     both = desired.rows.selectExpr(*head, *columns, f"CAST(NULL AS BIGINT) AS {INDEX}").unionAll(
@@ -45,25 +44,26 @@ def stream_difference(desired: Desired, said: Said) -> DataFrame:
     )
     # equal tuples stay as they are; of the rest, what was there goes and what was not comes
     matched = both.groupBy(*head, *columns).agg(
-        F.expr(f"count_if({INDEX} IS NULL) AS _new"), F.expr(f"array_sort(collect_list({INDEX})) AS _old")
+        F.expr(f"CAST(count_if({INDEX} IS NULL) AS INT) AS _new"),
+        F.expr(f"array_sort(collect_list({INDEX})) AS _old"),
     )
-    gone = matched.where("size(_old) > _new").selectExpr(
-        *head, *columns, "explode(slice(_old, CAST(_new AS INT) + 1, size(_old))) AS _index"
+    gone = "transform(slice(_old, _new + 1, size(_old)), i -> named_struct('diff', -1, 'index', i))"
+    come = "array_repeat(named_struct('diff', 1, 'index', CAST(NULL AS BIGINT)), _new - size(_old))"
+    events = matched.selectExpr(*head, *columns, f"explode(concat({gone}, {come})) AS _event")
+    # in each window, the first that comes takes the place of the first that goes, and so on
+    window = ", ".join(desired.keys)
+    order = ", ".join(["_event.index", *columns])
+    placed = events.selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {window}, _event.diff ORDER BY {order}) AS _place"
+    ).selectExpr("*", f"max(_event.index) OVER (PARTITION BY {window}, _place) AS {INDEX}")
+    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {', '.join([*desired.keys, *columns])})"
+    return placed.selectExpr(
+        f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}",
+        f"{T} AS {TICK}",
+        f"_event.diff AS {DIFF}",
+        *keys,
+        *columns,
     )
-    come = matched.where("_new > size(_old)").selectExpr(
-        *head, *columns, "explode(sequence(1L, _new - size(_old))) AS _copy"
-    )
-    window = list(desired.keys) or [T]
-    place = F.row_number()
-    gone = gone.withColumn("_place", place.over(Window.partitionBy(*window).orderBy(INDEX)))
-    come = come.withColumn("_place", place.over(Window.partitionBy(*window).orderBy(*columns or [F.lit(1)])))
-    heirs = gone.select(*window, "_place", INDEX)
-    joined = come.drop("_copy").join(heirs, [*window, "_place"], "left")
-    taken = joined.where(f"{INDEX} IS NOT NULL").selectExpr(INDEX, *head, *columns)
-    fresh = _numbered(joined.where(f"{INDEX} IS NULL").selectExpr(*head, *columns), desired, said.count)
-    plus = taken.unionByName(fresh).selectExpr(INDEX, f"{T} AS {TICK}", f"1 AS {DIFF}", *keys, *columns)
-    minus = gone.selectExpr(INDEX, f"{T} AS {TICK}", f"-1 AS {DIFF}", *keys, *columns)
-    return minus.unionAll(plus)
 
 
 def _numbered(rows: DataFrame, desired: Desired, count: int) -> DataFrame:
@@ -134,42 +134,38 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         *keys,
         HEADER,
         *columns,
-        "_new",
-        "_old",
+        "CAST(_new AS INT) AS _new",
+        "CAST(_old AS INT) AS _old",
         f"max(CASE WHEN _old > 0 THEN {NUMBER} END) {over} AS {NUMBER}",
         f"max(CASE WHEN _new > 0 THEN _head_tick END) {over} AS _new_tick",
         f"max(CASE WHEN _old > 0 THEN _head_tick END) {over} AS _old_tick",
         f"max(_new <> _old) {over} AS _changed",
     ).where("_changed")
-    come = _copies(judged, "_new", keys, columns, 1)
-    gone = _copies(judged, "_old", keys, columns, -1)
-    fresh = come.where(f"{NUMBER} IS NULL AND {HEADER}")
-    numbers = _window_numbers(desired, fresh.select(*desired.head), said.count).selectExpr(*keys, f"{NUMBER} AS _fresh")
-    come = come.join(numbers, keys, "left").withColumn(NUMBER, F.expr(f"coalesce({NUMBER}, _fresh)")).drop("_fresh")
-    return gone.unionByName(come)
-
-
-def _copies(judged: DataFrame, count: str, keys: list[str], columns: list[str], diff: int) -> DataFrame:
-    tick = f"{count}_tick AS {T}"
-    return (
-        judged.where(f"{count} > 0")
-        .selectExpr(
-            *(key for key in keys if key != T),
-            tick,
-            NUMBER,
-            f"{diff} AS {DIFF}",
-            HEADER,
-            *columns,
-            f"explode(sequence(1L, {count})) AS _copy",
-        )
-        .drop("_copy")
-    )
+    # all rows of a window are peers in this order, so they share the number that its header counts
+    fresh = f"sum(CASE WHEN {HEADER} AND {NUMBER} IS NULL THEN 1 END) OVER (ORDER BY {', '.join(keys)})"
+    number = f"coalesce({NUMBER}, {said.count}L + {fresh})"
+    if desired.grid is not None and desired.keys == (T,):
+        number = _grid_number(desired.grid, "coalesce(_new_tick, _old_tick)")
+    extra = [key for key in keys if key != T]
+    return judged.selectExpr(
+        *extra,
+        "_new_tick",
+        "_old_tick",
+        f"{number} AS {NUMBER}",
+        HEADER,
+        *columns,
+        f"explode(concat(array_repeat(-1, _old), array_repeat(1, _new))) AS {DIFF}",
+    ).selectExpr(*extra, f"IF({DIFF} > 0, _new_tick, _old_tick) AS {T}", NUMBER, DIFF, HEADER, *columns)
 
 
 def _window_numbers(desired: Desired, listed: DataFrame, count: int) -> DataFrame:
     """Windows are numbered in order of creation; where they stand at regular ticks, the tick says the number."""
     if desired.grid is not None and desired.keys == (T,):
-        first, step = desired.grid
-        return listed.selectExpr("*", f"CAST(({T} - {first}) DIV {step} + 1 AS BIGINT) AS {NUMBER}")
+        return listed.selectExpr("*", f"{_grid_number(desired.grid, T)} AS {NUMBER}")
     order = ", ".join(desired.keys)
     return listed.selectExpr("*", f"{count}L + row_number() OVER (ORDER BY {order}) AS {NUMBER}")
+
+
+def _grid_number(grid: tuple[int, int], tick: str) -> str:
+    first, step = grid
+    return f"CAST(({tick} - {first}) DIV {step} + 1 AS BIGINT)"

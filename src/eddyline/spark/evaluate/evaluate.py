@@ -70,11 +70,8 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
     if isinstance(node, RangeWindow | LatestRowsWindow):
         return _relation_windows(node, batch, asked)
     if isinstance(node, WindowCrossProduct | WindowJoin):
-        sides = [
-            windows(side, batch, asked.mapped(lambda low, high, side=side: (lookback(side, batch, low), high)))  # type: ignore[misc]
-            for side in (node.left, node.right)
-        ]
-        return product(node, *sides, asked)
+        left, right = (windows(side, batch, _reaching_back(side, batch, asked)) for side in (node.left, node.right))
+        return product(node, left, right, asked)
     if isinstance(node, WindowAggregation):
         sliced = sliceable(node)
         if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
@@ -91,6 +88,11 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
     if isinstance(node, WindowSort):
         return relational.sort(node, windows(node.input, batch, asked, by))
     raise InvalidAlgebra(f"the Spark engine has no {type(node).__name__}")
+
+
+def _reaching_back(side: Operator, batch: Batch, asked: Spans) -> Spans:
+    """The same ticks and, for each stretch, the latest window before it."""
+    return asked.mapped(lambda low, high: (lookback(side, batch, low), high))
 
 
 def _relation_windows(node: RangeWindow | LatestRowsWindow, batch: Batch, asked: Spans) -> Windows:

@@ -49,7 +49,7 @@ def iterations(node: LoopWindow, batch: Batch) -> Iterations:
         some = list(islice(values, _AT_ONCE))
         finished[0] = len(some) < _AT_ONCE
         _extend(known, node, some, batch.start)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _extend(known: Iterations, node: LoopWindow, some: list[int], start: int) -> None:

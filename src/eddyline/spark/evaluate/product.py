@@ -29,15 +29,19 @@ def product(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
         assert timed.listed is not None
         listed = timed.listed.where(ticks.condition(T))
         rows = timed.rows.where(ticks.condition(T))
-        sides = [_everywhere(left, listed, timed) if left.always else rows]
-        sides.append(_everywhere(right, listed, timed) if right.always else rows)
-        joined = _joined(node, *sides, timed.head, left.width, right.width)
+        lefts = _everywhere(left, listed, timed) if left.always else rows
+        rights = _everywhere(right, listed, timed) if right.always else rows
+        joined = _joined(node, lefts, rights, timed.head, left.width, right.width)
         return Windows(joined, listed, timed.keys, width, timed.grid)
+    if left.listed is right.listed:  # made of one list: every window has its counterpart
+        return Windows(
+            _joined(node, left.rows, right.rows, left.head, left.width, right.width), left.listed, left.keys, width
+        )
     if left.grid is not None and left.grid == right.grid and left.keys == right.keys == (T,):
         assert left.listed is not None
         listed = left.listed.where(ticks.condition(T))
-        sides = [side.rows.where(ticks.condition(T)) for side in (left, right)]
-        return Windows(_joined(node, *sides, [T], left.width, right.width), listed, (T,), width, left.grid)
+        lefts, rights = (side.rows.where(ticks.condition(T)) for side in (left, right))
+        return Windows(_joined(node, lefts, rights, [T], left.width, right.width), listed, (T,), width, left.grid)
     return _paired(node, left, right, ticks)
 
 
@@ -51,12 +55,13 @@ def _everywhere(table: Windows, listed: DataFrame, timed: Windows) -> DataFrame:
 def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windows:
     """Windows of both sides that stand at different ticks: each tick looks back for the latest ones."""
     assert left.listed is not None and right.listed is not None
-    pairs = _latest(left.listed, right.listed, ticks)
+    on_grids = left.keys == right.keys == (T,) and left.grid is not None and right.grid is not None
+    pairs = _latest_on_grids(left, right, ticks) if on_grids else _latest(left.listed, right.listed, ticks)
     lefts, left_keys = _renamed(left, "l")
     rights, right_keys = _renamed(right, "r")
     left_list = left.listed.selectExpr(f"{T} AS {_LEFT}", *_as(left, "l"))
     right_list = right.listed.selectExpr(f"{T} AS {_RIGHT}", *_as(right, "r"))
-    listed = pairs.join(left_list, _LEFT).join(right_list, _RIGHT)
+    listed = pairs if on_grids else pairs.join(left_list, _LEFT).join(right_list, _RIGHT)
     head = [T, *left_keys, *right_keys]
     # every row stands beside the other side's windows, so that unmatched rows can be padded in each pair
     left_rows = lefts.join(listed.select(_LEFT, *head), [_LEFT, *left_keys])
@@ -74,6 +79,15 @@ def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
     width = left.width + right.width
     rows = joined.selectExpr(T, *renaming, *(f"c{i}" for i in range(width)))
     return Windows(rows, listed.selectExpr(T, *renaming), keys, width)
+
+
+def _latest_on_grids(left: Windows, right: Windows, ticks: Spans) -> DataFrame:
+    """The same where the windows stand at regular ticks: no look at either list is needed to find the latest."""
+    assert left.listed is not None and right.listed is not None and left.grid is not None and right.grid is not None
+    either = left.listed.select(T).unionAll(right.listed.select(T)).distinct().where(ticks.condition(T))
+    (first, step), (second, pace) = left.grid, right.grid
+    latest = [f"{T} - pmod({T} - {first}, {step}) AS {_LEFT}", f"{T} - pmod({T} - {second}, {pace}) AS {_RIGHT}"]
+    return either.where(f"{T} >= {max(first, second)}").selectExpr(T, *latest)
 
 
 def _latest(left: DataFrame, right: DataFrame, ticks: Spans) -> DataFrame:
@@ -103,11 +117,10 @@ def _renamed(windows: Windows, side: str) -> tuple[DataFrame, list[str]]:
     return rows, [text.rpartition(" ")[2] for text in renaming]
 
 
-def _joined(node: Product, left: DataFrame, right: DataFrame, on: list[str], *widths: int) -> DataFrame:
+def _joined(node: Product, left: DataFrame, right: DataFrame, on: list[str], first: int, second: int) -> DataFrame:
     """The rows of both sides that are in the same window (the columns `on`) and satisfy the predicate."""
     from pyspark.sql import functions as F
 
-    first, second = widths
     lefts = left.selectExpr(*(f"{key} AS l{key}" for key in on), *(f"c{i}" for i in range(first)))
     rights = right.selectExpr(*(f"{key} AS r{key}" for key in on), *(f"c{i} AS c{i + first}" for i in range(second)))
     conditions = [f"l{key} = r{key}" for key in on]

@@ -37,7 +37,9 @@ def changed(node: Operator, batch: Batch) -> Spans:
     if isinstance(node, RowWindow):
         if log_of(node.input, batch).fresh:
             return EVERYTHING  # a late tuple or a deletion can move any of them
-        return Spans.of([(batch.before.closed + 1, batch.now.closed)])  # made before, but paired when the tick is closed
+        return Spans.of(
+            [(batch.before.closed + 1, batch.now.closed)]
+        )  # made before, but paired when the tick is closed
     if isinstance(node, RangeWindow | LatestRowsWindow):
         return changed_relation(node, batch)
     if isinstance(node, OneRow):

@@ -7,6 +7,7 @@ DISTINCT, LIMIT, outer joins) is computed at the ticks where something changes, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 FROM, UNTIL = "_from", "_until"
 _LIFE = [FROM, UNTIL]
+_NEXT = "_next"  # the tick of the next window
 
 
 @dataclass(frozen=True)
@@ -191,24 +193,29 @@ def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) 
 # -- whole relations --------------------------------------------------------------------------------------------------
 
 
-def _at_changes(inputs, batch: Batch, asked: Asked, compute) -> DataFrame:  # type: ignore[no-untyped-def]
+def _at_changes(
+    inputs: Sequence[Operator], batch: Batch, asked: Asked, compute: Callable[[list[Windows]], Windows]
+) -> DataFrame:
     """Compute something at every tick where an input changes; its result stands until the next such tick."""
     frames = [relation(node, batch, asked) for node in inputs]
     stops = _stops(frames, batch, asked)
-    windows = [windows_at(frame, stops, len(node.schema)) for frame, node in zip(frames, inputs, strict=True)]
-    made = compute(windows)
-    following = stops.selectExpr(f"{T} AS {FROM}", f"_next - 1 AS {UNTIL}")
-    rows = made.rows.withColumnRenamed(T, FROM).join(following, FROM)
-    return rows.selectExpr(*_LIFE, *made.columns)
+    made = compute([_windows_at(frame, stops, len(node.schema)) for frame, node in zip(frames, inputs, strict=True)])
+    return made.rows.selectExpr(f"{T} AS {FROM}", f"{_NEXT} - 1 AS {UNTIL}", *made.columns)
 
 
 def windows_at(frame: DataFrame, stops: DataFrame, width: int) -> Windows:
     """A relation as windows at some ticks."""
+    made = _windows_at(frame, stops, width)
+    return Windows(made.rows.drop(_NEXT), stops, (T,), width)
+
+
+def _windows_at(frame: DataFrame, stops: DataFrame, width: int) -> Windows:
+    """Each window also knows the tick of the next one, if the stops do."""
     from pyspark.sql import functions as F
 
-    listed = stops.select(T)
-    joined = frame.join(F.broadcast(listed), F.expr(f"{T} BETWEEN {FROM} AND {UNTIL}"))
-    return Windows(joined.selectExpr(T, *(f"c{i}" for i in range(width))), listed, (T,), width)
+    head = stops.columns
+    joined = frame.join(F.broadcast(stops), F.expr(f"{T} BETWEEN {FROM} AND {UNTIL}"))
+    return Windows(joined.selectExpr(*head, *(f"c{i}" for i in range(width))), stops, tuple(head), width)
 
 
 def _stops(frames: list[DataFrame], batch: Batch, asked: Asked) -> DataFrame:
@@ -219,9 +226,9 @@ def _stops(frames: list[DataFrame], batch: Batch, asked: Asked) -> DataFrame:
     edges = ", ".join(f"{low}L, {high + 1}L" for low, high in asked.parts)
     ticks = batch.spark.range(1).selectExpr(f"explode(array({edges})) AS {T}")
     for frame in frames:
-        ticks = ticks.unionAll(frame.selectExpr(f"{FROM} AS {T}")).unionAll(frame.selectExpr(f"{UNTIL} + 1 AS {T}"))
+        ticks = ticks.unionAll(frame.selectExpr(f"explode(array({FROM}, {UNTIL} + 1)) AS {T}"))
     following = F.lead(T).over(Window.orderBy(T))
-    return ticks.distinct().withColumn("_next", following).where(asked.parts.condition(T))
+    return ticks.distinct().withColumn(_NEXT, following).where(asked.parts.condition(T))
 
 
 # -- results ----------------------------------------------------------------------------------------------------------
@@ -232,10 +239,9 @@ def net_changes(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:
     from pyspark.sql import functions as F
 
     columns = [f"c{i}" for i in range(width)]
-    enters = frame.where(emitted.condition(FROM)).selectExpr(f"{FROM} AS {T}", "1 AS _w", *columns)
-    leaves = frame.where(emitted.condition(f"({UNTIL} + 1)")).selectExpr(f"{UNTIL} + 1 AS {T}", "-1 AS _w", *columns)
-    both = enters.unionAll(leaves)
-    return both.groupBy(T, *columns).agg(F.sum("_w").alias("_n")).where("_n <> 0")
+    edges = f"explode(array(struct({FROM} AS t, 1 AS w), struct({UNTIL} + 1 AS t, -1 AS w))) AS _edge"
+    both = frame.selectExpr(edges, *columns).selectExpr(f"_edge.t AS {T}", "_edge.w AS _w", *columns)
+    return both.where(emitted.condition(T)).groupBy(T, *columns).agg(F.sum("_w").alias("_n")).where("_n <> 0")
 
 
 def at_every_tick(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:

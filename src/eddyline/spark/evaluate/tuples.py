@@ -36,7 +36,10 @@ def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spa
 def changes(plan: Operator, batch: Batch) -> DataFrame:
     """What the batch brings, selected and projected: also `_diff`."""
     log = log_of(plan, batch)
-    return apply_chain(plan, batch.read(log, log.fresh).where(f"{DIFF} <> 0"), (DIFF,))
+    frame = batch.read(log, log.fresh).where(f"{DIFF} <> 0")
+    if since := batch.since.get(log.name):
+        frame = frame.where(f"{INDEX} > {since}")  # who came before the query was created is none of its business
+    return apply_chain(plan, frame, (DIFF,))
 
 
 def standing(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:

@@ -1,0 +1,59 @@
+"""`eddyline results`: what a standing query of a database has answered, read without Spark, also while it runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from eddyline.cli.messages import say
+from eddyline.cli.run import Format
+from eddyline.errors import SourceMissing, UnknownName, nearest
+from eddyline.output import JsonLines, Painter, Tables
+
+#: how often a database is looked at for new answers
+_EVERY = 0.2
+
+
+def show_results(name: str, path: str, since: int, format_: Format, follow: bool) -> None:
+    """Prints the answers after a cursor as `run` does; the cursor to go on from is told on stderr at the end."""
+    from eddyline.database.reader import ResultReader  # takes a moment to load, which --help must not
+    from eddyline.database.statements import QueryRecord, StatementLog, standing
+    from eddyline.log.storage import Storage
+
+    def found() -> QueryRecord:
+        definitions = StatementLog(storage).read()
+        if not definitions:
+            raise SourceMissing(f"there is no database at {path}", hint="--db takes the path given to eddyline.connect")
+        queries = {query.name.lower(): query for query in standing(definitions).values()}
+        if name.lower() not in queries:
+            names = [query.name for query in queries.values()]
+            guess = nearest(name, names)
+            hint = f"did you mean {guess}?" if guess else f"its queries are {', '.join(names)}" if names else None
+            raise UnknownName(f"{path} has no query {name}", hint=hint)
+        return queries[name.lower()]
+
+    storage = Storage(path)
+    query = found()
+    printer = (
+        JsonLines(sys.stdout.write)
+        if format_ is Format.jsonl
+        else Tables(sys.stdout.write, Painter(sys.stdout), watched=follow)
+    )
+    printer.begin(query.name, query.columns)
+    reader = ResultReader(storage)
+    cursor = since
+    try:
+        while True:
+            last = reader.refresh()
+            for answer in reader.answers(query.log, query.shape, cursor):
+                printer.show(answer)
+            cursor = max(cursor, last)
+            if not follow:
+                break
+            time.sleep(_EVERY)
+            printer.pause()
+            sys.stdout.flush()
+    finally:
+        printer.close()
+        sys.stdout.flush()
+        say(f"cursor {cursor}: --since {cursor} goes on from here")

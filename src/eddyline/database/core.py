@@ -1,0 +1,276 @@
+"""The inside of a database: its folder, its engine, what it remembers, and what happens when something fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eddyline.algebra.node import Operator
+from eddyline.binder.statement import Define, Register, Withdraw
+from eddyline.catalog.catalog import STREAM, BoundQuery
+from eddyline.catalog.extent import PUSHED, SENSED, Extent
+from eddyline.database.definitions import Definitions, StandingQuery
+from eddyline.database.flow import flowing
+from eddyline.database.lock import Lock
+from eddyline.database.reader import ResultReader
+from eddyline.database.rejects import Rejects
+from eddyline.database.statements import Definition, StatementLog, dropped
+from eddyline.database.stream import Pushed
+from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
+from eddyline.log.segment import Segment
+from eddyline.log.storage import Storage
+from eddyline.rules import optimize
+from eddyline.sources.batches import open_batches
+from eddyline.sources.chunk import Chunk
+from eddyline.sources.pushed import chunk_of
+from eddyline.spark.engine import Engine, Moment
+from eddyline.spark.executor import BatchReport
+
+#: how soon after a batch its commit is looked for
+_COMMIT = 0.02
+_LONGEST_BACKOFF = 60.0
+
+
+class Core:
+    """Everything that outlasts a statement. All of it may be used from several threads."""
+
+    def __init__(
+        self,
+        root: str,
+        master: str | None,
+        batch_rows: int,
+        now: Callable[[], int] | None,
+        without_rules: frozenset[str],
+        temporary: bool,
+    ) -> None:
+        self.storage = Storage(root)
+        self._temporary = temporary
+        self._lock = Lock(self.storage)
+        self._closed = threading.Event()
+        self._news = threading.Condition()
+        self._reported = -1  # the last batch that was run, committed or not
+        self._garbage: list[str] = []  # results of dropped queries that a running batch may still read
+        self._backoff, self._restarted = 1.0, 0.0
+        self.batch_rows = batch_rows
+        self.warnings: list[str] = []
+        self.rejects = Rejects(self.storage)
+        self.reader = ResultReader(self.storage)
+        self.definitions = Definitions(without_rules)
+        self._without_rules = without_rules
+        self.defining = threading.RLock()
+        self._flowing = threading.Lock()
+        self._files: dict[str, tuple[Extent, Path]] = {}
+        self.now = now or (lambda: time.time_ns() // 1_000 // self.definitions.catalog.tick_micros)
+        try:
+            self.statements = StatementLog(self.storage)
+            definitions = self.statements.read()
+            self.engine = Engine(
+                root, master, batch_rows, self.rejects.add, self._batch_done, self.warnings.append, self.now
+            )
+            for definition in definitions:
+                self._replay(definition)
+            for log in dropped(definitions):
+                self._free(log)
+            if self.definitions.queries:
+                self.engine.start()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    # -- definitions --------------------------------------------------------------------------------------------------
+
+    def remember(self, kind: str, text: str, base: Path, **more: Any) -> None:
+        self.statements.append(Definition(self.statements.next_number, kind, text, str(base), **more))
+
+    def define(self, extent: Extent, base: Path) -> None:
+        """Open the input of an extent; raises if it cannot be read."""
+        if extent.is_stream and extent.option("path"):
+            open_batches(extent, base, self.definitions.catalog.tick_micros)
+            self._files[extent.name] = extent, base
+        self.engine.define(extent, base)
+
+    def plan(self, query: BoundQuery) -> Operator:
+        return optimize(query.plan, self._without_rules).plan
+
+    def add(self, query: StandingQuery) -> None:
+        """Let a query stand from the moment on that its record names."""
+        record = query.record
+        moment = Moment(record.reached, record.closed, record.entry, record.arrived)
+        self.engine.executor.add(self.engine.prepare(record.log, query.query, self.plan(query.query), moment))
+        self.definitions.stand(record, query.query)
+
+    def withdraw(self, query: StandingQuery) -> None:
+        self.engine.drop(query.record.log)
+        self.reader.forget(query.record.log)
+        with self._news:
+            self._garbage.append(query.record.log)
+            self._news.notify_all()
+
+    def _replay(self, definition: Definition) -> None:
+        """A definition takes its place again. An input that is not there now is no reason to lose the rest."""
+        for step in self.definitions.replay(definition.text):
+            if isinstance(step, Define):
+                try:
+                    self.define(step.extent, Path(definition.base))
+                except EddylineError as problem:
+                    self.warnings.append(problem.message)
+                    if step.extent.is_stream:
+                        self.engine.define(step.extent, Path(definition.base))
+            elif isinstance(step, Register) and definition.query is not None:
+                self.add(StandingQuery(definition.query, step.query))
+            elif isinstance(step, Withdraw):
+                found = self.definitions.withdraw(step.name)
+                if found is not None:
+                    self.engine.drop(found.record.log)
+
+    def _free(self, log: str) -> None:
+        with contextlib.suppress(OSError, EddylineError):
+            self.storage.delete_folder(f"results/{log}")
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def take(self, extent: Extent, rows: Any) -> Pushed:
+        """Rows that a program pushes. They are in the log when this returns; nobody waits for Spark."""
+        self.check()
+        micros = self.definitions.catalog.tick_micros
+        if extent.kind != SENSED or extent.timestamp is not None:
+            return self.append(chunk_of(extent, rows, micros))
+        with self.engine.writing:  # a sensor without a clock counts its turns
+            place = f"{extent.name}\n"
+            turns = self.engine.journal.origin.get(place, 0)
+            chunk = chunk_of(extent, rows, micros, turns)
+            return self.append(chunk, {place: turns + chunk.num_rows + len(chunk.rejects)})
+
+    def append(self, chunk: Chunk, origin: dict[str, int] | None = None) -> Pushed:
+        with self.engine.writing:
+            before = len(self.rejects)
+            self.engine.append([chunk], origin=origin)
+            rejected = len(self.rejects) - before
+        self.rejects.save()
+        return Pushed(chunk.num_rows + len(chunk.rejects) - rejected, rejected)
+
+    def run_files(self) -> Pushed:
+        """Take in what the files of all streams hold beyond what was taken in before."""
+        micros = self.definitions.catalog.tick_micros
+        rows, before = 0, len(self.rejects)
+        with self._flowing:
+            opened = [open_batches(extent, base, micros) for extent, base in self._files.values()]
+            sources = [source for source in opened if source is not None]
+            for chunks, reached in flowing(sources, dict(self.engine.journal.origin), self.batch_rows):
+                self.check()
+                rows += sum(chunk.num_rows + len(chunk.rejects) for chunk in chunks)
+                self.engine.append(chunks, origin=reached)
+                self.rejects.save()
+            for source in sources:
+                self.warnings += [warning for warning in source.warnings if warning not in self.warnings]
+            if sources:
+                self.engine.advance(None, ended=True)
+        rejected = len(self.rejects) - before
+        return Pushed(rows - rejected, rejected)
+
+    def counts_time(self) -> bool:
+        """Whether a query waits for the wall clock: it has windows over tuples that get the time of their arrival."""
+        untimed = {
+            extent.name
+            for extent in self.definitions.catalog.extents.values()
+            if extent.timestamp is None and extent.kind == PUSHED
+        }
+        queries = list(self.definitions.queries.values())
+        return any(q.record.kind != STREAM and untimed.intersection(q.query.streams) for q in queries)
+
+    def beat(self) -> None:
+        """Let the clock show what time it is, if somebody waits for that."""
+        with contextlib.suppress(EddylineError):  # whoever asks next is told
+            if self.counts_time():
+                self.engine.advance(self.now())
+
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def _batch_done(self, report: BatchReport) -> None:
+        """Runs in Spark's callback, so it takes no lock that a waiting user may hold."""
+        with self._news:
+            self._reported = report.batch
+            garbage, self._garbage = self._garbage, []
+            self._news.notify_all()
+        for log in garbage:
+            self._free(log)
+
+    def wait(self, batch: int, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.reader.refresh() <= batch and not self._closed.is_set():
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            with self._news:
+                self._news.wait(min(left, _COMMIT) if self._reported > self.reader.last else left)
+
+    def flush(self) -> None:
+        """Wait until everything that has come in is answered; without queries there is nothing to wait for."""
+        self.check()
+        if not self.definitions.queries:
+            return
+        try:
+            self.engine.flush()
+        except EddylineError:
+            raise
+        except Exception:
+            self.check()  # says what went wrong in words of ours
+            raise
+        self.reader.refresh()
+
+    def changes_frame(self, query: StandingQuery, segments: list[Segment]) -> Any:
+        """The segments as a Spark DataFrame."""
+        at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
+        return self.engine.changes(at_work.stages[-1], segments)
+
+    def is_standing(self, query: StandingQuery) -> bool:
+        return self.definitions.queries.get(query.record.name.lower()) is query
+
+    # -- trouble ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed.is_set()
+
+    def check_open(self) -> None:
+        if self._closed.is_set():
+            raise DatabaseClosed(f"the database {self.storage.root} is closed")
+
+    def check(self) -> None:
+        """Raises if nothing can be answered. A folder that could not be used is tried again by itself."""
+        self.check_open()
+        failure = self.engine.failure()
+        if failure is None:
+            return
+        self.check_open()  # it may have been closed just now, which ends the streaming query too
+        if isinstance(failure, StorageUnusable) and time.monotonic() - self._restarted > self._backoff:
+            self._backoff = min(2 * self._backoff, _LONGEST_BACKOFF)
+            self.warnings.append(f"{failure.message}; started again")
+            self.restart()
+            return
+        failure.hint = failure.hint or "db.restart() goes on with the batch that failed; DROP QUERY removes its cause"
+        raise failure
+
+    def restart(self) -> None:
+        self._restarted = time.monotonic()
+        self.engine.restart()
+
+    def close(self) -> None:
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        with self._news:
+            self._news.notify_all()
+        with contextlib.suppress(Exception):  # Spark may be gone already
+            self.engine.stop()
+        for log in self._garbage:
+            self._free(log)
+        if self._temporary and os.path.isdir(self.storage.root):
+            shutil.rmtree(self.storage.root, ignore_errors=True)
+        self._lock.release()

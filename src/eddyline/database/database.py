@@ -1,0 +1,185 @@
+"""The Python face of a database."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from types import TracebackType
+from typing import Any
+
+from eddyline.database.core import Core
+from eddyline.database.handle import QueryHandle
+from eddyline.database.rejects import Rejects
+from eddyline.database.rows import Rows
+from eddyline.database.status import QueryStatus, Status
+from eddyline.database.steps import Result, Steps
+from eddyline.database.stream import Pushed, StreamHandle
+from eddyline.language import parse_script
+
+
+class Database:
+    """Streams, tables and standing queries; made by `eddyline.connect`.
+
+    A query answers what comes after it was created; it does not look back at tuples that had come before, except
+    through its windows. It may be created, dropped and read from any thread while data flows.
+    """
+
+    def __init__(self, core: Core, heartbeat: float | None) -> None:
+        self._core = core
+        self._steps = Steps(core)
+        mine = weakref.ref(core)
+        self._at_exit = lambda: _close(mine)
+        atexit.register(self._at_exit)
+        if heartbeat is not None:
+            threading.Thread(target=_beat, args=(mine, heartbeat), name="eddyline-clock", daemon=True).start()
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def sql(self, text: str) -> Any:
+        """Run one statement, or several; gives what the statement gives, or a list with what each gives.
+
+        - `CREATE QUERY`, and a bare query over streams: its `QueryHandle`. A bare query is named q1, q2, …
+        - a query over tables alone: its `Rows`, at once
+        - `INSERT`, `UPDATE` and `DELETE`: how many rows were sent (`Pushed`)
+        - `EXPLAIN`: the text
+        - other definitions: None
+
+        A statement that is wrong raises an `EddylineError` (`error.render(text)` shows the place) and changes nothing;
+        those before it have happened. Relative paths start from the working directory.
+        """
+        self._core.check_open()
+        results: list[Result] = [self._steps.run(statement) for statement in parse_script(text)]
+        return results[0] if len(results) == 1 else results
+
+    def query(self, name: str, since: int = -1) -> QueryHandle:
+        """A handle on a standing query, which begins with its first answer, or after a cursor."""
+        self._core.check_open()
+        return QueryHandle(self._core, self._core.definitions.standing(name), since)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries that stand."""
+        return tuple(query.record.name for query in list(self._core.definitions.queries.values()))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return tuple(e.name for e in list(self._core.definitions.catalog.extents.values()) if e.is_stream)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(e.name for e in list(self._core.definitions.catalog.extents.values()) if not e.is_stream)
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def stream(self, name: str) -> StreamHandle:
+        """A handle to push rows into a stream."""
+        self._core.check_open()
+        return StreamHandle(self._core, self._core.definitions.stream(name))
+
+    def run(self) -> Pushed:
+        """Let the files of all streams (`USING csv`, …) flow to their end, merged by time, and wait for the answers.
+
+        Nothing flows before, so all queries that were created see the files from their beginning. Calling it again
+        takes in what was added to the files since; after a crash it goes on where it stopped. At the end the tick that
+        the clock shows is closed, as at the end of a script.
+        """
+        pushed = self._core.run_files()
+        self.flush()
+        return pushed
+
+    def flush(self) -> None:
+        """Wait until everything that has come in is answered."""
+        self._core.flush()
+
+    def advance(self, tick: int, closed: bool = False) -> None:
+        """Move the clock: nothing before `tick` is expected any more, and with `closed` nothing at it either.
+
+        What is expected no more may still come. It is late then, and corrects what was answered.
+        """
+        self._core.check()
+        self._core.engine.advance(tick, ended=closed)
+
+    @property
+    def clock(self) -> int | None:
+        """The largest tick seen; None before the first."""
+        return self._core.engine.ingest.clock.reached
+
+    @property
+    def rejects(self) -> Rejects:
+        """The latest rows that did not fit, with their reasons; all of them are in the database's folder `rejects`."""
+        return self._core.rejects
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """How the database is; also tells why nothing is answered, if so."""
+        core = self._core
+        core.check_open()
+        failure = core.engine.failure()
+        results = core.engine.executor.results
+        streams = dict(core.engine.journal.streams)
+        queries = []
+        for query in list(core.definitions.queries.values()):
+            stage = results.stages.get(query.record.log)
+            start = query.record.reached if stage is None else stage.start
+            counts = (0, 0) if stage is None else (stage.plus, stage.minus)
+            queries.append(QueryStatus(query.record.name, query.record.kind, start, *counts))
+        return Status(
+            path=core.storage.root,
+            running=core.engine.run_id is not None,
+            clock=self.clock,
+            rows={name: streams[name].last_index if name in streams else 0 for name in self.streams},
+            queries=queries,
+            batches=results.last.batch + 1,
+            waiting=core.engine.journal.number - results.last.entry if queries else 0,
+            rejects=dict(core.rejects.counts),
+            problem=None if failure is None else failure.message,
+            warnings=list(core.warnings),
+        )
+
+    @property
+    def run_id(self) -> str | None:
+        """Which run of Spark's streaming query answers; it stays the same while queries come and go."""
+        return self._core.engine.run_id
+
+    def restart(self) -> None:
+        """Go on after the streaming query has failed, with the batch that failed. Nothing is lost or answered twice."""
+        self._core.check_open()
+        self._core.restart()
+
+    def close(self) -> None:
+        """Stop; what was pushed and answered stays, unless the database is temporary. Handles that wait are woken."""
+        atexit.unregister(self._at_exit)
+        self._core.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<eddyline database {self._core.storage.root}{' (closed)' if self._core.is_closed else ''}>"
+
+
+def _close(core: weakref.ref[Core]) -> None:
+    found = core()
+    if found is not None:
+        found.close()
+
+
+def _beat(core: weakref.ref[Core], seconds: float) -> None:
+    """Time passes also when nothing comes: windows over tuples that get the time of their arrival become due."""
+    while True:
+        found = core()
+        if found is None or found.is_closed:
+            return
+        found.beat()
+        del found
+        threading.Event().wait(seconds)
+
+
+__all__ = ["Database", "Rows"]

@@ -1,0 +1,94 @@
+"""What there is, by name: statements are bound one by one, and one that fails leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eddyline.binder.statement import StatementBinder, Step
+from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.catalog.extent import Extent
+from eddyline.database.statements import QueryRecord
+from eddyline.errors import UnknownExtent, UnknownName, nearest
+from eddyline.language import Statement, parse_statement
+
+if TYPE_CHECKING:
+    from eddyline.spark.engine import Moment
+
+
+@dataclass(frozen=True)
+class StandingQuery:
+    """A query at work: what it is, and how its answers are kept."""
+
+    record: QueryRecord
+    query: BoundQuery
+
+
+class Definitions:
+    """The catalog of a database and the queries that stand."""
+
+    def __init__(self, without_rules: frozenset[str]) -> None:
+        self._binder = StatementBinder(without_rules=without_rules)
+        self._logs: set[str] = set()  # names of result logs that are or were in use
+        self.queries: dict[str, StandingQuery] = {}  # by name in lower case
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._binder.catalog
+
+    @contextmanager
+    def attempt(self, statement: Statement) -> Iterator[list[Step]]:
+        """Bind a statement; whatever fails before the block ends, the catalog is as it was."""
+        catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
+        kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
+        taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
+        try:
+            yield self._binder.bind(statement.tree)
+        except BaseException:
+            catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
+            catalog.taggers = taggers
+            self._binder._bare_queries, self._binder._explained = bare, explained
+            raise
+
+    def replay(self, text: str) -> list[Step]:
+        """Bind a statement that was bound before."""
+        return self._binder.bind(parse_statement(text))
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def record(self, name: str, query: BoundQuery, number: int, moment: Moment) -> QueryRecord:
+        """What is to be remembered of a new query; `number` is that of its statement."""
+        log = re.sub(r"[^\w.-]", "_", name)
+        if log != name or log.startswith(".") or log.lower() in self._logs:
+            log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
+        created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
+        return QueryRecord(name, log, query.kind, query.columns, *created)
+
+    def stand(self, record: QueryRecord, query: BoundQuery) -> None:
+        self._logs.add(record.log.lower())
+        self.queries[record.name.lower()] = StandingQuery(record, query)
+
+    def withdraw(self, name: str) -> StandingQuery | None:
+        return self.queries.pop(name.lower(), None)
+
+    def standing(self, name: str) -> StandingQuery:
+        found = self.queries.get(name.lower())
+        if found is None:
+            guess = nearest(name, (query.record.name for query in self.queries.values()))
+            raise UnknownName(f"there is no query {name}", hint=f"did you mean {guess}?" if guess else None)
+        return found
+
+    # -- streams ------------------------------------------------------------------------------------------------------
+
+    def stream(self, name: str) -> Extent:
+        extent = self.catalog.extent(name)
+        if extent is None or not extent.is_stream:
+            streams = [extent.name for extent in self.catalog.extents.values() if extent.is_stream]
+            guess = nearest(name, streams)
+            hint = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM"
+            what = "there is no stream" if extent is None else "this is a table, not a stream:"
+            raise UnknownExtent(f"{what} {name}", hint=hint)
+        return extent

@@ -1,0 +1,153 @@
+"""A standing query in the user's hands."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from eddyline.algebra.answer import Answer
+from eddyline.columnar.types import arrow_type
+from eddyline.database.definitions import StandingQuery
+from eddyline.database.present import changes, present
+from eddyline.database.reader import ResultReader
+from eddyline.errors import DatabaseClosed
+from eddyline.log.segment import Segment
+
+#: who waits for answers looks up now and then: the query may have been dropped, Spark may have failed
+_LOOK_UP = 0.25
+
+
+class Home(Protocol):
+    """What a handle needs of its database."""
+
+    reader: ResultReader
+
+    def check(self) -> None:
+        """Raises if the database is closed or the streaming query has failed."""
+
+    def is_standing(self, query: StandingQuery) -> bool: ...
+
+    def wait(self, batch: int, seconds: float) -> None:
+        """Wait until a batch after the given one is committed or the time is up."""
+
+    def changes_frame(self, query: StandingQuery, segments: list[Segment]) -> Any: ...
+
+
+class QueryHandle:
+    """Answers of one query. Every handle reads on its own: it begins with the first answer, or after `since`.
+
+    >>> import eddyline.testing
+    >>> with eddyline.testing.database() as db:
+    ...     _ = db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
+    ...     big = db.sql("CREATE QUERY big AS SELECT x FROM s WHERE x > 1")
+    ...     _ = db.stream("s").push([(1, 10), (2, 20)])
+    ...     db.flush()
+    ...     [answer.row for answer in big.fetch()]
+    [(2,)]
+    """
+
+    def __init__(self, home: Home, query: StandingQuery, since: int = -1) -> None:
+        self._home = home
+        self._query = query
+        self._cursor = since
+        self._guard = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._query.record.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._query.record.columns
+
+    @property
+    def kind(self) -> str:
+        """What its answers are: `stream`, `windows`, or `relation` for the changes of one."""
+        return self._query.record.kind
+
+    @property
+    def cursor(self) -> int:
+        """How far this handle has read. `db.query(name, since=cursor)` goes on from there, also after a restart."""
+        return self._cursor
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether the query has not been dropped."""
+        return self._home.is_standing(self._query)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def fetch(self, timeout: float | None = 0) -> list[Answer]:
+        """What is new since the last fetch; if nothing is, waits up to `timeout` seconds for it (None: for ever)."""
+        self._check()
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            found = self._new()
+            if found or not self.is_standing:
+                return found
+            self._home.check()
+            left = end - time.monotonic()
+            if left <= 0:
+                return []
+            self._home.wait(self._cursor, min(left, _LOOK_UP))
+
+    def __iter__(self) -> Iterator[Answer]:
+        """Answers as they come; ends when the query is dropped or the database is closed."""
+        while True:
+            try:
+                found = self.fetch(timeout=None)
+            except DatabaseClosed:
+                return
+            if not found:
+                return
+            yield from found
+
+    def _new(self) -> list[Answer]:
+        with self._guard:
+            last = self._home.reader.refresh()
+            record = self._query.record
+            found = list(self._home.reader.answers(record.log, record.shape, self._cursor)) if self.is_standing else []
+            self._cursor = max(self._cursor, last)
+            return found
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def to_arrow(self, since: int | None = None) -> pa.Table:
+        """All changes, or those after a cursor: `_batch`, `_tick`, `_index` or `_window`, `_diff`, and the columns."""
+        segments = self._segments(-1 if since is None else since)
+        return changes(self._home.reader.storage, segments, self._query.record.shape, self._schema())
+
+    def to_pandas(self, since: int | None = None) -> Any:
+        """The same as `to_arrow`, for pandas."""
+        return self.to_arrow(since).to_pandas()
+
+    def to_spark(self, since: int | None = None) -> Any:
+        """The result segments as a Spark DataFrame: every change with its `_diff`."""
+        return self._home.changes_frame(self._query, self._segments(-1 if since is None else since))
+
+    def current(self) -> pa.Table:
+        """What stands now, all changes added up: tuples, the rows of every window, or the rows of a relation."""
+        segments = self._segments(-1)
+        return present(self._home.reader.storage, segments, self._query.record.shape, self._schema())
+
+    def _segments(self, since: int) -> list[Segment]:
+        self._check()
+        self._home.reader.refresh()
+        return self._home.reader.segments(self._query.record.log, since)
+
+    def _schema(self) -> pa.Schema:
+        fields = zip(self.columns, self._query.query.plan.schema.fields, strict=True)
+        return pa.schema([pa.field(name, arrow_type(field.type)) for name, field in fields])
+
+    def _check(self) -> None:
+        self._home.check()
+        if not self.is_standing:
+            raise DatabaseClosed(f"the query {self.name} was dropped")
+
+    def __repr__(self) -> str:
+        return f"<query {self.name} ({', '.join(self.columns)}): {self.kind}>"

@@ -1,0 +1,94 @@
+"""The log of definitions: one small file for every statement that changed what there is, in their order.
+
+A file is there as a whole or not at all, so a definition either has happened or has not. Queries keep with their text
+when they were created, because that decides what they answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddyline.log.answers import Shape
+from eddyline.log.storage import Storage
+
+FOLDER = "catalog"
+EXTENT, QUERY, DROP, TICK = "extent", "query", "drop", "tick"
+
+
+@dataclass(frozen=True)
+class QueryRecord:
+    """What must be known of a query beside its text; the fields after `columns` are the moment of its creation."""
+
+    name: str
+    log: str  # the name of its result log, which no other query has had
+    kind: str
+    columns: tuple[str, ...]
+    reached: int | None = None
+    closed: int | None = None
+    entry: int = 0
+    arrived: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.name, self.kind, self.columns)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One statement of the log. `base` is the folder that its relative paths start from."""
+
+    number: int
+    kind: str
+    text: str
+    base: str
+    query: QueryRecord | None = None
+    dropped: str | None = None  # the result log of the query that DROP ended
+
+    def to_json(self) -> dict[str, Any]:
+        query = None if self.query is None else {**self.query.__dict__, "columns": list(self.query.columns)}
+        return {**self.__dict__, "query": query}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Definition:
+        query = value["query"]
+        if query is not None:
+            query = QueryRecord(**{**query, "columns": tuple(query["columns"])})
+        return cls(**{**value, "query": query})
+
+
+class StatementLog:
+    """One process appends, any number may read."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._last = 0
+
+    def read(self) -> list[Definition]:
+        """All definitions; whoever reads them first knows where the next one goes."""
+        names = [name for name in self._storage.names(FOLDER) if name.removesuffix(".json").isdigit()]
+        found = [Definition.from_json(self._storage.read_json(f"{FOLDER}/{name}")) for name in names]
+        self._last = max((definition.number for definition in found), default=0)
+        return found
+
+    @property
+    def next_number(self) -> int:
+        return self._last + 1
+
+    def append(self, definition: Definition) -> None:
+        """When this returns, the definition is there for good."""
+        self._storage.write_json(f"{FOLDER}/{definition.number:012d}.json", definition.to_json())
+        self._last = definition.number
+
+
+def standing(definitions: Sequence[Definition]) -> dict[str, QueryRecord]:
+    """The queries that stand, by the names of their result logs."""
+    gone = {definition.dropped for definition in definitions}
+    queries = [definition.query for definition in definitions if definition.query is not None]
+    return {query.log: query for query in queries if query.log not in gone}
+
+
+def dropped(definitions: Iterable[Definition]) -> list[str]:
+    """The result logs of queries that were dropped."""
+    return [definition.dropped for definition in definitions if definition.dropped is not None]

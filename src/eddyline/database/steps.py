@@ -1,0 +1,134 @@
+"""What each kind of statement does to a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Show, Step, Withdraw
+from eddyline.columnar.types import arrow_schema
+from eddyline.database.core import Core
+from eddyline.database.definitions import StandingQuery
+from eddyline.database.handle import QueryHandle
+from eddyline.database.rows import Rows
+from eddyline.database.statements import DROP, EXTENT, QUERY, TICK
+from eddyline.database.stream import Pushed
+from eddyline.errors import NotSupported
+from eddyline.language import Statement, to_sql
+from eddyline.session.inflow import acquired_tick, constants, tick_of
+from eddyline.session.script_run import is_one_off, placed
+from eddyline.session.spark_run import ticks_of
+from eddyline.sources.arrival import INSERT, Arrival
+from eddyline.sources.chunk import chunk_of_arrivals
+
+Result = QueryHandle | Rows | Pushed | str | None
+
+
+class Steps:
+    """Runs statements one at a time. What can fail comes first, then the statement is written down, then it acts."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def run(self, statement: Statement) -> Result:
+        core = self._core
+        with core.defining, placed(statement.position):
+            tick = core.definitions.catalog.tick_micros
+            with core.definitions.attempt(statement) as steps:
+                result: Result = None
+                for step in steps:
+                    result = self._step(step, statement)
+                if core.definitions.catalog.tick_micros != tick:
+                    core.remember(TICK, to_sql(statement.tree), Path.cwd())
+                return result
+
+    def _step(self, step: Step, statement: Statement) -> Result:
+        if not isinstance(step, Withdraw | Show):  # dropping the query that fails must work when it has failed
+            self._core.check()
+        if isinstance(step, Define):
+            self._define(step, statement)
+        elif isinstance(step, Register):
+            return self._register(step, statement)
+        elif isinstance(step, Withdraw):
+            self._withdraw(step, statement)
+        elif isinstance(step, Insert):
+            return self._insert(step)
+        elif isinstance(step, Revise):
+            return self._revise(step)
+        elif isinstance(step, Show):
+            return step.text
+        elif isinstance(step, AttachOnce):
+            raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
+        return None
+
+    # -- definitions --------------------------------------------------------------------------------------------------
+
+    def _define(self, step: Define, statement: Statement) -> None:
+        base = Path.cwd()
+        self._core.define(step.extent, base)
+        self._core.remember(EXTENT, to_sql(statement.tree), base)
+
+    def _register(self, step: Register, statement: Statement) -> Result:
+        core = self._core
+        if step.tagger is not None:
+            raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
+        text = to_sql(statement.tree)
+        named = text.upper().startswith("CREATE QUERY")
+        if is_one_off(step.query):
+            table = core.engine.answered_once(core.plan(step.query))
+            if named:
+                core.remember(QUERY, text, Path.cwd())  # others may read it as a view
+            else:
+                core.definitions.catalog.drop_query(step.name)
+            return Rows(table.rename_columns(list(step.query.columns)))
+        if not named:
+            text = f"CREATE QUERY {step.name} AS {text}"
+        # nothing may come in between the moment that is written down and the one from which the query is there
+        with core.engine.writing:
+            moment = core.engine.moment()
+            record = core.definitions.record(step.name, step.query, core.statements.next_number, moment)
+            core.engine.prepare(record.log, step.query, core.plan(step.query), moment)  # raises if Spark cannot run it
+            core.remember(QUERY, text, Path.cwd(), query=record)
+            core.add(StandingQuery(record, step.query))
+        core.engine.start()
+        return QueryHandle(core, core.definitions.standing(step.name))
+
+    def _withdraw(self, step: Withdraw, statement: Statement) -> None:
+        core = self._core
+        found = core.definitions.queries.get(step.name.lower())
+        core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.log)
+        if found is not None:
+            core.definitions.withdraw(step.name)
+            core.withdraw(found)
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def _insert(self, step: Insert) -> Pushed:
+        extent, rows = step.extent, constants(step.rows)
+        if not extent.is_stream:
+            schema = arrow_schema(extent.schema)
+            columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+            self._core.engine.tables.insert(extent.name, pa.Table.from_arrays(columns, schema=schema))
+            return Pushed(len(rows), 0)
+        micros = self._core.definitions.catalog.tick_micros
+        with self._core.engine.writing:
+            arrived = self._core.engine.journal.state(extent.name).last_index
+            arrivals = []
+            for at, values in enumerate(rows):
+                tick = tick_of(extent, values, micros)
+                tick = acquired_tick(extent, arrived + at) if tick is None else tick
+                arrivals.append(Arrival(extent.name, at + 1, INSERT, values, tick))
+            return self._core.append(chunk_of_arrivals(extent, "", arrivals, [None] * len(arrivals), (), 0))
+
+    def _revise(self, step: Revise) -> Pushed:
+        core = self._core
+        micros = core.definitions.catalog.tick_micros
+
+        def ticks(new: pa.Table) -> pa.Array | None:
+            return ticks_of(step.extent, new, micros)
+
+        before = len(core.rejects)
+        revised = core.engine.revise(step.extent, step.schema, step.where, step.values, ticks)
+        core.rejects.save()
+        return Pushed(revised, len(core.rejects) - before)

@@ -1,0 +1,59 @@
+"""A stream in the user's hands: rows are pushed into it, and tuples in it corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from eddyline.catalog.extent import Extent
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """How many rows were taken in, and how many set aside because they do not fit; `db.rejects` tells why."""
+
+    accepted: int
+    rejected: int
+
+
+class Intake(Protocol):
+    """What a stream needs of its database."""
+
+    def take(self, extent: Extent, rows: Any) -> Pushed: ...
+
+
+class StreamHandle:
+    """Where rows are pushed."""
+
+    def __init__(self, home: Intake, extent: Extent) -> None:
+        self._home = home
+        self._extent = extent
+
+    @property
+    def name(self) -> str:
+        return self._extent.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._extent.schema.names
+
+    def push(self, rows: Any) -> Pushed:
+        """Take rows in: dicts, tuples, an Arrow table or a pandas frame.
+
+        When this returns, they are in the stream for good; their answers come a moment later. The columns `_op`, `_ref`
+        and `_tag` say what they say in a file.
+        """
+        return self._home.take(self._extent, rows)
+
+    def update(self, index: int, **values: Any) -> Pushed:
+        """Replace the tuple with this index by the values, all of them."""
+        return self.push([{"_op": "=", "_ref": index, **values}])
+
+    def delete(self, index: int | Sequence[int]) -> Pushed:
+        """Take tuples back by their indexes."""
+        indexes = [index] if isinstance(index, int) else index
+        return self.push([{"_op": "-", "_ref": each} for each in indexes])
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name} ({', '.join(self.columns)})>"

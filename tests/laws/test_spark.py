@@ -1,0 +1,43 @@
+"""Spark agrees with the reference engine: random queries over late, withdrawn and corrected data, in random batches.
+
+Several queries share each run: they stand side by side on one streaming query, and a run costs the same for one as for
+many.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eddyline.session.spark_run import SparkRun
+from laws.streams import EXAMPLES, SCHEMA, Data, data, folded, queries, run, unnumbered
+
+
+def spark_answers(sql: str, given_data: Data, batch_rows: int) -> list[object]:
+    with tempfile.TemporaryDirectory() as folder:
+        given_data.write(Path(folder))
+        return list(SparkRun(SCHEMA + sql, Path(folder), batch_rows=batch_rows).answers())
+
+
+@settings(
+    max_examples=30 * EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(queries, min_size=8, max_size=8), data(), st.sampled_from([3, 7, 1000]))
+def test_spark_folds_to_what_the_reference_folds_to(
+    spark: object, several: list[str], given_data: Data, batch_rows: int
+) -> None:
+    sql = "".join(f"{query};\n" for query in several)
+    wanted = run(sql, given_data, batch_rows).collected
+    answers = spark_answers(sql, given_data, batch_rows)
+    for number, query in enumerate(several, 1):
+        name = f"q{number}"
+        expected, got = folded(wanted, name), folded(answers, name)
+        where = f"{query}\nin batches of {batch_rows}"
+        assert got["tuples"] == expected["tuples"], where
+        assert got["relation"] == expected["relation"], where
+        assert unnumbered(got) == unnumbered(expected), where
