@@ -11,7 +11,7 @@ from eddyline.algebra.answer import Answer, TextAnswer
 from golden.notation import Line, line_of
 from golden.script_file import Script
 
-ENGINES = ("reference",)
+ENGINES = ("reference", "spark")
 
 
 @dataclass
@@ -36,7 +36,19 @@ def _reference(sql: str, base: Path, batch_rows: int, run: Run) -> Any:
     )
 
 
-_SESSIONS: dict[str, Callable[[str, Path, int, Run], Any]] = {"reference": _reference}
+def _spark(sql: str, base: Path, batch_rows: int, run: Run) -> Any:
+    from eddyline.session.spark_run import SparkRun
+
+    return SparkRun(
+        sql,
+        base,
+        batch_rows=batch_rows,
+        on_reject=run.rejects.append,
+        on_warning=lambda *words: run.warnings.append(" ".join(map(str, words))),
+    )
+
+
+_SESSIONS: dict[str, Callable[[str, Path, int, Run], Any]] = {"reference": _reference, "spark": _spark}
 
 
 def run_script(engine: str, script: Script, folder: Path, batch_rows: int = 1, more_sql: str = "") -> Run:

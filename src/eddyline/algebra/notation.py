@@ -26,9 +26,13 @@ def notation(plan: Operator) -> str:
 def _text(node: Operator, depth: int) -> str:
     if isinstance(node, stream.StreamAlias | relational.WindowAlias):
         return _text(node.input, depth)  # a name is no operator of the papers
-    head = " ".join((type(node).__name__, *_ARGUMENTS[type(node)](node))).strip()
     margin = "\n" + _INDENT * (depth + 1)
-    return head + "".join(f" ({margin}{_text(operator, depth + 1)})" for operator in node.inputs)
+    return operator_text(node) + "".join(f" ({margin}{_text(operator, depth + 1)})" for operator in node.inputs)
+
+
+def operator_text(node: Operator) -> str:
+    """One operator with its arguments, without its inputs."""
+    return " ".join((type(node).__name__, *_ARGUMENTS[type(node)](node))).strip()
 
 
 def predicate_text(expr: Any) -> str:

@@ -9,14 +9,13 @@ from typing import Any
 from sqlglot import exp
 
 from eddyline.algebra.expression import Call, Literal, TypedExpr
-from eddyline.algebra.notation import notation
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
-from eddyline.algebra.tagging import behind_taggers
 from eddyline.binder.attach import USER, bind_attach, bind_continuous
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
+from eddyline.binder.explain import Show, bind_explain
 from eddyline.binder.expression import bind, bind_predicate, coerce, position_of
 from eddyline.binder.extent import bind_extent
 from eddyline.binder.query import bind_plan, bind_query
@@ -34,7 +33,6 @@ from eddyline.errors import (
     nearest,
 )
 from eddyline.language import syntax
-from eddyline.rules import optimize
 
 
 @dataclass(frozen=True)
@@ -87,14 +85,6 @@ class AttachOnce:
 
     extent: Extent
     tagger: Tagger
-
-
-@dataclass(frozen=True)
-class Show:
-    """Text for the user."""
-
-    name: str
-    text: str
 
 
 Step = Define | Register | Withdraw | Insert | Revise | AttachOnce | Show
@@ -173,29 +163,9 @@ class StatementBinder:
         return []
 
     def _explain(self, node: syntax.Explain) -> list[Step]:
-        target, mode = node.this, node.args.get("mode")
-        if mode == "ANALYZE":
-            raise NotSupported("EXPLAIN ANALYZE needs the Spark engine", position_of(node), "write EXPLAIN")
-        if isinstance(target, syntax.Name):
-            name = target.text_form
-            found = self.catalog.query(name)
-            if found is None:
-                guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
-                hint = f"did you mean {guess}?" if guess else None
-                raise UnknownName(f"there is no query {name}", position_of(target), hint)
-            query = found
-        else:
+        if not isinstance(node.this, syntax.Name):
             self._explained += 1
-            name = f"explain{self._explained}"
-            if isinstance(target, syntax.AttachTag):
-                query = bind_continuous(target, self._env, name)[2]
-            else:
-                query = bind_query(target, self._env)
-        if mode == "ALGEBRA":
-            return [Show(name, notation(query.plan))]
-        best = optimize(behind_taggers(query.plan, self.catalog.taggers_of), self.without_rules)
-        applied = ", ".join(best.applied) or "none"
-        return [Show(name, f"{notation(best.plan)}\nengine: reference\nrules applied: {applied}")]
+        return [bind_explain(node, self._env, f"explain{self._explained}", self.without_rules)]
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

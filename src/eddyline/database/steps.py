@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Show, Step, Withdraw
+from eddyline.algebra.notation import notation
+from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
+from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step, Withdraw
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
@@ -21,6 +23,8 @@ from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.spark_run import ticks_of
 from eddyline.sources.arrival import INSERT, Arrival
 from eddyline.sources.chunk import chunk_of_arrivals
+from eddyline.spark.analyze import analyze
+from eddyline.spark.explain import Question, explain
 
 Result = QueryHandle | Rows | Pushed | str | None
 
@@ -57,7 +61,7 @@ class Steps:
         elif isinstance(step, Revise):
             return self._revise(step)
         elif isinstance(step, Show):
-            return step.text
+            return self._shown(step)
         elif isinstance(step, AttachOnce):
             raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
         return None
@@ -101,6 +105,15 @@ class Steps:
         if found is not None:
             core.definitions.withdraw(step.name)
             core.withdraw(found)
+
+    def _shown(self, step: Show) -> str:
+        core = self._core
+        if step.what == ALGEBRA:
+            return notation(step.plan)
+        found = core.definitions.queries.get(step.name.lower())
+        name = step.name if found is None else found.record.log
+        question = Question(name, step.plan, step.query.columns, step.rules)
+        return analyze(core.engine, question) if step.what == ANALYZE else explain(core.engine, question)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 #: a run, or a pause in its output, that is shorter than this gets no bar
 QUIET_SECONDS = 1.0
 _REFRESH_SECONDS = 0.1
+#: columns of a terminal on which the words leave room for a bar of full length
+_WIDE = 120
 
 
 class Reached(Protocol):
@@ -26,6 +28,10 @@ class Reached(Protocol):
     def clock(self) -> int | None: ...
     @property
     def answers(self) -> int: ...
+    @property
+    def queries(self) -> int: ...
+    @property
+    def revisions(self) -> int: ...
 
 
 class ProgressBar:
@@ -52,10 +58,12 @@ class ProgressBar:
         total = reached.total_bytes
         shown: dict[str, Any] = {
             "share": f"{min(100, 100 * reached.bytes_read // total)}%" if total else "",
-            "rows": f"{reached.rows:,} rows",
+            "rows": _counted(reached.rows, "row", "rows"),
             "rate": f"{reached.rows / (now - self._start):,.0f}/s",
             "clock": "" if reached.clock is None else f"tick {reached.clock}",
-            "answers": f"{reached.answers:,} answers",
+            "queries": _counted(reached.queries, "query", "queries"),
+            "answers": _counted(reached.answers, "answer", "answers"),
+            "revisions": _counted(reached.revisions, "revision", "revisions"),
         }
         if self._bar is None:
             self._bar = _new_bar(self._console)
@@ -72,14 +80,20 @@ class ProgressBar:
             self._bar = None
 
 
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def _new_bar(console: Console) -> Progress:
     return Progress(
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=20 if console.width >= _WIDE else 5),
         TextColumn("{task.fields[share]:>4}"),
         TextColumn("{task.fields[rows]}"),
         TextColumn("[dim]{task.fields[rate]}"),
         TextColumn("[cyan]{task.fields[clock]}"),
+        TextColumn("{task.fields[queries]}"),
         TextColumn("{task.fields[answers]}"),
+        TextColumn("[yellow]{task.fields[revisions]}"),
         console=console,
         auto_refresh=False,
         transient=True,

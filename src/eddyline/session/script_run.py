@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddyline.algebra.answer import Answer, TextAnswer
+from eddyline.algebra.answer import Answer, TextAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.node import StreamOp
+from eddyline.algebra.notation import notation
 from eddyline.algebra.window import Scan
+from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
     Insert,
     Register,
     Revise,
-    Show,
     StatementBinder,
     Step,
     Withdraw,
@@ -85,7 +86,7 @@ class ScriptRun(ABC):
         self.queries: Mapping[str, tuple[str, ...]] = {
             step.name: step.query.columns for _, step in self._steps if isinstance(step, Register)
         }
-        self._rows = self._answers = 0
+        self._rows = self._answers = self._revisions = 0
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class ScriptRun(ABC):
     def _counted(self, answers: Iterator[Answer]) -> Iterator[Answer]:
         for answer in answers:
             self._answers += 1
+            self._revisions += isinstance(answer, TupleAnswer | WindowAnswer) and answer.op != "+"
             yield answer
 
     def _run(self, step: Step) -> Iterator[Answer]:
@@ -116,7 +118,9 @@ class ScriptRun(ABC):
         elif isinstance(step, Withdraw):
             self._withdraw(step.name)
         elif isinstance(step, Show):
-            yield TextAnswer(step.name, self._shown(step))
+            if step.what == ANALYZE:
+                yield from self._flow()
+            yield TextAnswer(step.name, notation(step.plan) if step.what == ALGEBRA else self._explained(step))
         elif isinstance(step, AttachOnce):
             self._attach(step)
         elif isinstance(step, Insert) and not step.extent.is_stream:
@@ -127,9 +131,6 @@ class ScriptRun(ABC):
         elif isinstance(step, Revise):
             yield from self._flow()
             yield from self._revise(step)
-
-    def _shown(self, step: Show) -> str:
-        return step.text
 
     # -- what the engines do ------------------------------------------------------------------------------------------
 
@@ -147,6 +148,10 @@ class ScriptRun(ABC):
 
     @abstractmethod
     def _withdraw(self, name: str) -> None: ...
+
+    @abstractmethod
+    def _explained(self, step: Show) -> str:
+        """The plan as this engine runs it, or what running it over all that has passed costs."""
 
     @abstractmethod
     def _attach(self, step: AttachOnce) -> None: ...
@@ -182,6 +187,7 @@ def uses_tags(text: str) -> bool:
     if any(isinstance(step, AttachOnce) for step in steps):
         return True
     plans = [step.query.plan for step in steps if isinstance(step, Register)]
+    plans += [step.plan for step in steps if isinstance(step, Show) and step.what != ALGEBRA]
     return any(op.tagged or type(op).__module__.endswith(".tag") for plan in plans for op in plan.walk())
 
 

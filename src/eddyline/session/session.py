@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from eddyline.algebra.answer import Answer
+from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tagging import behind_taggers
+from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.errors import NotSupported
 from eddyline.reference.answers import Reporter
 from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
@@ -30,6 +33,9 @@ class Session(ScriptRun):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        for _, step in self._steps:
+            if isinstance(step, Show) and step.what == ANALYZE:
+                raise NotSupported("EXPLAIN ANALYZE needs the Spark engine", step.position, "write EXPLAIN")
         self._sources: dict[str, Source] = {}
         self._inflow = Inflow(self._catalog.tick_micros, self._set_aside)
         self._starts = Starts([step for _, step in self._steps], self._sources, self._catalog.tick_micros)
@@ -61,6 +67,9 @@ class Session(ScriptRun):
         self._waiting.pop(name, None)
         self._standing.pop(name, None)
         self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
+
+    def _explained(self, step: Show) -> str:
+        return f"{notation(step.plan)}\nengine: reference\nrules applied: {', '.join(step.rules) or 'none'}"
 
     def _attach(self, step: AttachOnce) -> None:
         self._inflow.attach(step.extent, step.tagger)
@@ -152,4 +161,6 @@ class Session(ScriptRun):
             sizes = [source.total_bytes() for source in self._sources.values()]
             total = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
             read = sum(source.bytes_read for source in self._sources.values())
-            self._on_progress(Progress(self._rows, read, total, self._inflow.reached, self._answers))
+            queries = len(self._standing) + len(self._waiting)
+            reached = self._inflow.reached
+            self._on_progress(Progress(self._rows, read, total, reached, self._answers, queries, self._revisions))

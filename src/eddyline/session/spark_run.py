@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, WindowAnswer
 from eddyline.algebra.types import DATE, TIMESTAMP
+from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
@@ -30,8 +31,9 @@ from eddyline.sources.batches import BatchSource, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.intake import time_position
 from eddyline.sources.merged_batches import merged_batches
+from eddyline.spark.analyze import analyze
 from eddyline.spark.engine import BATCH_ROWS, Engine
-from eddyline.spark.executor import BatchReport
+from eddyline.spark.explain import Question, explain
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
 _LITTLE = 50_000_000
@@ -60,7 +62,6 @@ class SparkRun(ScriptRun):
         self._shapes: dict[str, Shape] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
-        self._revisions = 0
 
     def answers(self) -> Iterator[Answer]:
         try:
@@ -79,8 +80,7 @@ class SparkRun(ScriptRun):
             self._master,
             self._batch_rows,
             self._on_reject,
-            self._batch_done,
-            self._on_warning,
+            on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
         )
         for extent in self._extents:
@@ -116,6 +116,11 @@ class SparkRun(ScriptRun):
     def _withdraw(self, name: str) -> None:
         self._engine.drop(name)
         self._shapes.pop(name, None)
+
+    def _explained(self, step: Show) -> str:
+        start = self._starts.of(step.query.streams)
+        question = Question(step.name, step.plan, step.query.columns, step.rules, start)
+        return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
 
     def _attach(self, step: AttachOnce) -> None:
         raise NotSupported("tags need the reference engine, so far", hint="use --engine reference")
@@ -172,7 +177,7 @@ class SparkRun(ScriptRun):
 
     def _answered(self) -> Iterator[Answer]:
         """Wait until Spark has taken in everything, and give what it answered since."""
-        self._engine.flush()
+        self._engine.flush(None if self._on_progress is None else self._report_progress)
         for record in self._engine.results.after(self._read):
             self._read = record.batch
             for name, shape in self._shapes.items():
@@ -180,9 +185,6 @@ class SparkRun(ScriptRun):
                 table = None if result is None else read_segments(self._engine.storage, result.segments)
                 if table is not None:
                     yield from answers(shape, table)
-
-    def _batch_done(self, report: BatchReport) -> None:
-        self._revisions += report.minus
 
     def _report_progress(self) -> None:
         if self._on_progress is not None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.node import Operator
-from eddyline.algebra.relational import WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
@@ -27,19 +26,18 @@ from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
-from eddyline.spark.evaluate.batch import Batch, Clock
-from eddyline.spark.evaluate.evaluate import windows
-from eddyline.spark.evaluate.relational import with_rank
+from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs, storage_problem
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.source import FORMAT, LogSource
-from eddyline.spark.spans import EVERYTHING, LOW
+from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
-from eddyline.spark.work import Scans
+from eddyline.spark.waiting import waited
+from eddyline.spark.work import Scans, once_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -137,10 +135,13 @@ class Engine:
 
     def standing(self, extent: Extent) -> DataFrame:
         """The tuples of a stream as they stand now: `_index`, `_tick` and the values, then tick and index again."""
-        with self.writing:
-            logs = given_logs(self.journal, self._extents, self.journal.number, ())
         plan = StreamReceive(extent.name, extent.schema, implicit=True)
-        return tuples(plan, self._batch(logs))
+        return tuples(plan, self._batch(self.logs()))
+
+    def logs(self) -> dict[str, Log]:
+        """All streams as they stand now."""
+        with self.writing:
+            return given_logs(self.journal, self._extents, self.journal.number, ())
 
     def revise(
         self,
@@ -200,11 +201,7 @@ class Engine:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
         batch = self._batch({})
         batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
-        made = windows(plan, batch, EVERYTHING)
-        rows = made.rows
-        if isinstance(plan, WindowSort):
-            rows = with_rank(plan, rows, [], made.width).orderBy("_rank")
-        return rows.select(*made.columns).toArrow()
+        return once_frame(plan, batch).toArrow()
 
     def _batch(self, logs: Mapping[str, Any]) -> Batch:
         return Batch(
@@ -230,11 +227,14 @@ class Engine:
             writer = references.writeStream.foreachBatch(self.executor.process)
             self._query = writer.option("checkpointLocation", self.storage.url("checkpoint")).start()
 
-    def flush(self) -> None:
-        """Wait until everything that has come in is answered."""
+    def flush(self, meanwhile: Callable[[], None] | None = None) -> None:
+        """Wait until everything that has come in is answered; `meanwhile` is called now and then."""
         self.start()
         try:
-            self._query.processAllAvailable()
+            if meanwhile is None:
+                self._query.processAllAvailable()
+            else:
+                waited(self._query.processAllAvailable, meanwhile)
         except Exception as problem:
             raise _explained(problem) from problem
 

@@ -20,6 +20,7 @@ from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Record, ResultLog, Results, StageResult
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.planning import planned
 from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
@@ -29,9 +30,6 @@ from eddyline.spark.writer import segments_of, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
-
-#: below that many rows to read, the fixed costs of a batch outweigh the work
-_SMALL = 50_000
 
 
 @dataclass
@@ -208,14 +206,8 @@ class _Work:
         return Record(self._batch, self._entry, self._reached, self._closed, stages, scans.taken)
 
     def _collected(self, frames: Sequence[DataFrame]) -> list[Row]:
-        """Run all outputs as one Spark action.
-
-        Little data is quicker in one partition and interpreted: compiling a plan takes longer than running it once.
-        """
-        small = self._read_rows < _SMALL
-        self._spark.conf.set("spark.sql.shuffle.partitions", "1" if small else self._partitions)
-        self._spark.conf.set("spark.sql.codegen.wholeStage", "false" if small else "true")
-        return _union([frame.coalesce(1) for frame in frames] if small else frames).collect()
+        """Run all outputs as one Spark action."""
+        return planned(self._spark, frames, self._read_rows, self._partitions).collect()
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""
@@ -315,14 +307,6 @@ def _result(had: StageResult, segments: Sequence[Any], start: int) -> StageResul
     plus = sum(segment.rows for segment in segments) - minus
     touched = Spans.of(segment.tick for segment in segments).parts
     return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
-
-
-def _union(frames: Sequence[DataFrame]) -> DataFrame:
-    """All outputs in one plan, as a balanced tree: a chain of a thousand unions would overflow Spark's stack."""
-    while len(frames) > 1:
-        pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
-        frames = [pair[0] if len(pair) == 1 else pair[0].unionAll(pair[1]) for pair in pairs]
-    return frames[0]
 
 
 def _tick(value: int | None) -> int:

@@ -68,6 +68,11 @@ class Tables:
             table.pieces = [self._copied(table)]
         return (*table.pieces, *table.inserted)
 
+    def known(self, name: str) -> tuple[str, ...]:
+        """The pieces that held the table when it was last looked at."""
+        table = self._tables[name]
+        return (*table.pieces, *table.inserted)
+
     def frame(self, name: str, pieces: Sequence[str]) -> DataFrame:
         """Pieces of a table as c0, c1, …"""
         schema = self._tables[name].extent.schema

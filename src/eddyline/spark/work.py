@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.window import Scan
@@ -14,12 +15,13 @@ from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, NUMBER, Said
+from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
 from eddyline.spark.evaluate.tuples import changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.literal import back_quoted, spark_type
-from eddyline.spark.spans import LOW, Spans
+from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import LINEAR, LOOKUP, RELATION, STREAM, WINDOWS, Stage, is_relation
 from eddyline.spark.tables import Tables
 
@@ -37,6 +39,15 @@ def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int)
         return None
     frame, system = made
     return frame.selectExpr(f"{number}L AS {BATCH}", *system, *columns_of(len(stage.schema)))
+
+
+def once_frame(plan: Operator, view: Batch) -> DataFrame:
+    """The rows of a query over tables alone, as they are: c0, c1, …"""
+    made = windows(plan, view, EVERYTHING)
+    rows = made.rows
+    if isinstance(plan, WindowSort):
+        rows = with_rank(plan, rows, [], made.width).orderBy("_rank")
+    return rows.select(*made.columns)
 
 
 def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[DataFrame, list[str]] | None:

@@ -19,6 +19,7 @@ from eddyline.spark.partials import Partial, decompose
 from eddyline.spark.spans import Spans
 
 _SLICE = "_slice"
+_TIME_MATTERS = "it depends on the window's own time"
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,30 @@ class Sliced:
 
 def sliceable(node: WindowAggregation) -> Sliced | None:
     """None if the aggregates cannot be put together from parts, or if something below depends on the window."""
+    found = sliced_or_reason(node)
+    return found if isinstance(found, Sliced) else None
+
+
+def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
+    """How slices compute the aggregation, or why they cannot."""
     chain: list[Operator] = []
     below: Operator = node.input
     while isinstance(below, WindowSelect | WindowProject | WindowAlias):
         if isinstance(below, WindowSelect) and uses_window_time(below.predicate):  # type: ignore[arg-type]
-            return None
+            return _TIME_MATTERS
         if isinstance(below, WindowProject) and uses_window_time(*below.columns):
-            return None
+            return _TIME_MATTERS
         chain.append(below)
         below = below.input
-    if not isinstance(below, TimeWindow | HopWindow) or uses_window_time(*node.keys, *node.aggregates):
-        return None
+    if not isinstance(below, TimeWindow | HopWindow):
+        return "its windows are not on a grid of ticks"
+    if uses_window_time(*node.keys, *node.aggregates):
+        return _TIME_MATTERS
     names = names_in(node.input.schema)
     parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
-    if any(part is None for part in parts):
-        return None
+    for aggregate, part in zip(node.aggregates, parts, strict=True):
+        if part is None:
+            return f"{aggregate.name} cannot be put together from parts"
     return Sliced(tuple(reversed(chain)), below, tuple(part for part in parts if part is not None))
 
 

@@ -1,0 +1,63 @@
+"""EXPLAIN: which query is asked about, and what is to be shown of it. Each engine renders it in its own way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.tagging import behind_taggers
+from eddyline.binder.attach import bind_continuous
+from eddyline.binder.environment import Environment
+from eddyline.binder.expression import position_of
+from eddyline.binder.query import bind_query
+from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.errors import Position, UnknownName, nearest
+from eddyline.language import syntax
+from eddyline.rules import optimize
+
+#: what is shown: the plan that is run, the algebra as it is written, or what running the plan costs
+PLAN, ALGEBRA, ANALYZE = "plan", "algebra", "analyze"
+
+
+@dataclass(frozen=True)
+class Show:
+    """A plan for the user. `plan` is that of the query, after the rules unless the algebra is asked for."""
+
+    name: str  # of the query, or explain1, explain2, …
+    what: str
+    query: BoundQuery
+    plan: Operator
+    rules: tuple[str, ...]  # that have changed the plan
+    position: Position | None
+
+
+def bind_explain(node: syntax.Explain, env: Environment, unnamed: str, without_rules: frozenset[str]) -> Show:
+    """`unnamed` is what a query is called that stands in the statement itself."""
+    what = (node.args.get("mode") or PLAN).lower()
+    name, query = _target(node.this, env, unnamed)
+    position = position_of(node)
+    if what == ALGEBRA:
+        return Show(name, what, query, query.plan, (), position)
+    best = optimize(behind_taggers(query.plan, env.catalog.taggers_of), without_rules)
+    return Show(name, what, query, best.plan, best.applied, position)
+
+
+def _target(target: exp.Expr, env: Environment, unnamed: str) -> tuple[str, BoundQuery]:
+    if isinstance(target, syntax.Name):
+        return _named(target, env.catalog)
+    if isinstance(target, syntax.AttachTag):
+        return unnamed, bind_continuous(target, env, unnamed)[2]
+    assert isinstance(target, syntax.Query)
+    return unnamed, bind_query(target, env)
+
+
+def _named(target: syntax.Name, catalog: Catalog) -> tuple[str, BoundQuery]:
+    name = target.text_form
+    found = catalog.query(name)
+    if found is None:
+        guess = nearest(name, (catalog.names[key] for key in catalog.queries))
+        hint = f"did you mean {guess}?" if guess else None
+        raise UnknownName(f"there is no query {name}", position_of(target), hint)
+    return catalog.names[name.lower()], found

@@ -1,0 +1,164 @@
+"""EXPLAIN ANALYZE: the stages of a query are run over all that has passed, and Spark tells what each operator did.
+
+What the stages write goes to a scratch place and is deleted: the query's answers stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from eddyline.spark.explain import Passed, Question, footing, heading, is_once
+from eddyline.spark.physical import counted, described
+from eddyline.spark.stages import Stage
+from eddyline.spark.writer import segments_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from eddyline.spark.engine import Engine
+
+#: Spark's names for what an operator gives, how long it takes, what it holds in memory, and what it reads or sends
+_ROWS = ("numOutputRows", "pythonNumRowsReceived", "shuffleRecordsWritten")
+_TIMES = (
+    "pipelineTime",
+    "aggTime",
+    "sortTime",
+    "scanTime",
+    "buildTime",
+    "collectTime",
+    "broadcastTime",
+    "shuffleWriteTime",
+    "pythonProcessingTime",
+)
+_MEMORY = ("peakMemory", "spillSize")
+_BYTES = ("shuffleBytesWritten", "dataSize", "filesSize", "pythonDataSent")
+_SECONDS = {"timing": 1e-3, "nsTiming": 1e-9}
+_LONGEST = 100  # characters of an operator's text
+_COLUMNS = ("rows", "time", "memory", "bytes")
+
+
+def analyze(engine: Engine, question: Question) -> str:
+    """What running the query over all that has passed costs, stage by stage and operator by operator."""
+    text = []
+    with Passed.over(engine, question, imagined=False) as passed:
+        for stage in passed.stages:
+            view = passed.view(stage)
+            text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
+            frame = passed.frame(stage, view)
+            if frame is None:
+                passed.add(stage, ())
+                text.append("  there is nothing to do for the data there is now")
+                continue
+            read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
+            text += [f"  {line}" for line in _run(passed, stage, frame, read)]
+    return "\n".join([*text, *footing(question)])
+
+
+def _run(passed: Passed, stage: Stage, frame: DataFrame, read: str) -> list[str]:
+    began = time.monotonic()
+    rows = frame.collect()
+    seconds = _seconds(time.monotonic() - began)
+    if is_once(stage):
+        told = [f"gave {counted(len(rows), 'row')} in {seconds}"]
+    else:
+        segments = segments_of(rows, 0).get(stage.name, [])
+        passed.add(stage, segments)
+        size = sum(segment.size for segment in segments)
+        wrote = f"{counted(sum(s.rows for s in segments), 'row')} in {counted(len(segments), 'segment')}"
+        told = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {seconds}"]
+        had = passed.result(stage)
+        if had.segments:
+            kept = _bytes(sum(segment.size for segment in had.segments))
+            told.append(f"its log so far: {had.plus:,} +, {had.minus:,} -, {kept}")
+    return [*told, *_table(list(_operators(frame._jdf.queryExecution().executedPlan(), 0)))]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One operator of Spark's plan."""
+
+    text: str
+    depth: int
+    metrics: Mapping[str, tuple[int, str]]  # value and kind, by Spark's name
+
+    def cells(self) -> tuple[str, str, str, str]:
+        rows = next((self.metrics[name][0] for name in _ROWS if name in self.metrics), None)
+        return (
+            "" if rows is None else f"{rows:,}",
+            _shown(self._sum(_TIMES), _seconds),
+            _shown(self._sum(_MEMORY), _bytes),
+            _shown(self._sum(_BYTES), _bytes),
+        )
+
+    def _sum(self, names: tuple[str, ...]) -> float:
+        found = [self.metrics[name] for name in names if name in self.metrics]
+        return sum(max(value, 0) * _SECONDS.get(kind, 1) for value, kind in found)
+
+
+def _operators(plan: Any, depth: int) -> Iterator[_Measured]:
+    """Spark's operators in the order of its own print-out; wrappers that do nothing are left out."""
+    kind = plan.getClass().getSimpleName()
+    if kind == "AdaptiveSparkPlanExec":
+        yield from _operators(plan.executedPlan(), depth)
+    elif kind.endswith("QueryStageExec"):
+        yield from _operators(plan.plan(), depth)
+    elif kind == "InputAdapter":
+        yield from _operators(plan.child(), depth)
+    else:
+        yield _Measured(_text(plan), depth, _metrics(plan))
+        children = plan.children()
+        for i in range(children.size()):
+            yield from _operators(children.apply(i), depth + 1)
+
+
+def _text(plan: Any) -> str:
+    text = re.sub(r"#\d+L?", "", str(plan.simpleString(10)).replace("\n", " ")).strip()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _metrics(plan: Any) -> dict[str, tuple[int, str]]:
+    found = {}
+    pairs = plan.metrics().iterator()
+    while pairs.hasNext():
+        pair = pairs.next()
+        metric = pair._2()
+        found[str(pair._1())] = int(metric.value()), str(metric.metricType())
+    return found
+
+
+def _table(operators: list[_Measured]) -> list[str]:
+    rows = [_COLUMNS, *(operator.cells() for operator in operators)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    texts = ["operator", *(f"{'  ' * operator.depth}{operator.text}" for operator in operators)]
+    return [
+        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=True)), text])
+        for row, text in zip(rows, texts, strict=True)
+    ]
+
+
+def _shown(value: float, unit: Any) -> str:
+    return unit(value) if value else ""
+
+
+def _seconds(seconds: float) -> str:
+    """
+    >>> _seconds(0.0123), _seconds(12.34)
+    ('12 ms', '12.3 s')
+    """
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+
+
+def _bytes(size: float) -> str:
+    """
+    >>> _bytes(12), _bytes(3 << 20)
+    ('12 B', '3.0 MiB')
+    """
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,194 @@
+"""EXPLAIN on Spark: the stages of a query, how each is computed, and Spark's own plan of it. Nothing is run."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.window import HopWindow, Scan, TimeWindow
+from eddyline.log.results import StageResult
+from eddyline.log.segment import Segment
+from eddyline.log.storage import Storage
+from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
+from eddyline.spark.physical import described
+from eddyline.spark.planning import SMALL, planned
+from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
+from eddyline.spark.stages import Stage, cut
+from eddyline.spark.work import once_frame, stage_frame
+from eddyline.spark.writer import written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from eddyline.spark.engine import Engine
+
+
+@dataclass(frozen=True)
+class Question:
+    """The query that is asked about; if it stands, `name` is that of its result log."""
+
+    name: str
+    plan: Operator
+    columns: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    start: int | None = None  # None: at the first tick there is
+
+
+def explain(engine: Engine, question: Question) -> str:
+    """The physical plan, and Spark's plan of each stage over the data there is now."""
+    text, plans = [], []
+    with Passed.over(engine, question, imagined=True) as passed:
+        for stage in passed.stages:
+            view = passed.view(stage)
+            text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
+            frame = passed.frame(stage, view)
+            plans += [f"Spark's plan of stage {stage.name}{_how(view)}:", *_spark_plan(frame)]
+    return "\n".join([*text, *footing(question), *plans])
+
+
+def heading(stage: Stage) -> str:
+    reads = ", ".join((*stage.streams, *stage.tables)) or "nothing"
+    writes = "gives its rows at once" if is_once(stage) else f"writes results/{stage.name}"
+    return f"stage {stage.name} ({stage.kind}): reads {reads}, {writes}"
+
+
+def footing(question: Question) -> list[str]:
+    return ["engine: spark", f"rules applied: {', '.join(question.rules) or 'none'}"]
+
+
+def is_once(stage: Stage) -> bool:
+    """Whether it is a query over tables alone, which is answered at once and does not stand."""
+    scans = (operator for operator in stage.plan.walk() if isinstance(operator, Scan))
+    return not stage.streams and all(scan.interval is None for scan in scans)
+
+
+def _how(view: View) -> str:
+    return f" (below {SMALL:,} rows: one partition, interpreted)" if view.rows < SMALL else ""
+
+
+def _spark_plan(frame: DataFrame | None) -> list[str]:
+    if frame is None:
+        return ["  there is nothing to do for the data there is now"]
+    text = str(frame._jdf.queryExecution().simpleString())
+    return [f"  {line.rstrip()}" for line in text.splitlines() if line.strip() and not line.startswith("==")]
+
+
+@dataclass
+class View(Batch):
+    """What a stage sees; it counts what it is going to read."""
+
+    rows: int = 0
+    segments: set[str] = field(default_factory=set)
+
+    def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
+        self.rows += sum(segment.rows for segment in segments)
+        self.segments |= {segment.path for segment in segments}
+        return super().read(log, segments)
+
+
+class Passed:
+    """All that has passed, as the stages of a query see it if it comes in one micro-batch."""
+
+    def __init__(self, engine: Engine, question: Question, imagined: bool) -> None:
+        self._engine = engine
+        self._imagined = imagined
+        self.stages = cut(question.name, question.plan, question.columns)
+        self._folder = f"explain/{uuid.uuid4().hex}"
+        at_work = [query for query in engine.executor.queries() if query.name == question.name]
+        self._standing = at_work[0] if at_work else None
+        self._logs = {name: _all_fresh(log) for name, log in engine.logs().items()}
+        self._start = self._first_tick(question)
+        clock = engine.ingest.clock
+        self._now = Clock(*(LOW if tick is None else tick for tick in (clock.reached, clock.closed)))
+        if imagined:  # a plan is wanted although no window is due yet
+            due = self._start + max((_pace(operator) for operator in question.plan.walk()), default=0)
+            self._now = Clock(max(self._now.reached, due), max(self._now.closed, due))
+
+    @classmethod
+    @contextlib.contextmanager
+    def over(cls, engine: Engine, question: Question, imagined: bool) -> Iterator[Passed]:
+        """`imagined`: nothing is run, so a log without rows is taken as if it had some."""
+        passed = cls(engine, question, imagined)
+        try:
+            yield passed
+        finally:
+            engine.storage.delete_folder(passed._folder)
+
+    def _first_tick(self, question: Question) -> int:
+        begun = self.result(self.stages[-1]).start
+        if begun is not None:
+            return begun
+        given = question.start if self._standing is None else self._standing.start
+        if given is not None:
+            return given
+        streams = [name for stage in self.stages for name in stage.streams if name in self._logs]
+        return min((s.tick[0] for name in streams for s in self._logs[name].segments), default=0)
+
+    def result(self, stage: Stage) -> StageResult:
+        """What a stage of a standing query has written so far."""
+        found = None if self._standing is None else self._engine.executor.results.stages.get(stage.name)
+        return found or StageResult()
+
+    def add(self, stage: Stage, segments: Sequence[Segment]) -> None:
+        """The log that a stage has written to the scratch place, for those that read it."""
+        here = [replace(segment, path=f"{self._folder}/{segment.path}") for segment in segments]
+        self._logs[stage.name] = _all_fresh(Log(stage.name, stage.schema, stage.columns, here))
+
+    def view(self, stage: Stage) -> View:
+        engine = self._engine
+        known = engine.tables.known if self._imagined else engine.tables.current
+        if self._imagined:
+            for earlier in self.stages:
+                if earlier.name in stage.streams:
+                    had = self.result(earlier).segments
+                    self._logs[earlier.name] = _all_fresh(Log(earlier.name, earlier.schema, earlier.columns, had))
+        logs = {name: self._shown(self._logs[name]) for name in stage.streams}
+        view = View(
+            engine.spark,
+            engine.storage,
+            logs,
+            self._now,
+            Clock(),
+            self._start,
+            lambda table: engine.tables.frame(table, known(table)),
+            lambda table, ticks: [Snapshot(LOW, lambda: engine.tables.frame(table, known(table)))],
+        )
+        view.since = {} if self._standing is None else self._standing.since
+        return view
+
+    def _shown(self, log: Log) -> Log:
+        """Spark takes the plan over an empty log away, so there is an empty file in its place."""
+        if log.segments or not self._imagined:
+            return log
+        path = f"{self._folder}/empty.parquet"
+        self._engine.storage.write(path, b"")
+        empty = Segment(path, 0, 0, (1, 1), (1, 1), (self._start, self._now.reached))
+        return _all_fresh(replace(log, segments=[empty]))
+
+    def frame(self, stage: Stage, view: View) -> DataFrame | None:
+        """What is run for a stage, its plan made; None if there is nothing to do."""
+        if is_once(stage):
+            frame = once_frame(stage.plan, view)
+        else:
+            changes = stage_frame(stage, view, None, 0)
+            if changes is None:
+                return None
+            frame = written(changes, stage, 0, Storage(f"{self._engine.storage.root}/{self._folder}"))
+        return planned(self._engine.spark, [frame], view.rows, self._engine.executor.partitions)
+
+
+def _all_fresh(log: Log) -> Log:
+    return replace(log, fresh=log.segments, touched=EVERYTHING if log.segments else NOTHING)
+
+
+def _pace(operator: Operator) -> int:
+    """After how many ticks an operator has surely had a window."""
+    if isinstance(operator, TimeWindow):
+        return operator.slide
+    if isinstance(operator, HopWindow):
+        return operator.range + operator.slide
+    return operator.interval or 0 if isinstance(operator, Scan) else 0
