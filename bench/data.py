@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def generate(folder: Path, streams: tuple[str, ...], rows: int, batch_rows: int,
             count = min(size, per_stream - first)
             cuts = np.linspace(0, count, pieces + 1).astype(int)
             files[stream].append([])
-            for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+            for a, b in pairwise(cuts.tolist()):
                 path = folder / stream / f"{first + a:012d}.parquet"
                 pq.write_table(_table(stream, first + a, b - a, RATE / len(streams), rng), path)
                 stamp = START.timestamp() + first + a  # Spark takes files in the order of their times

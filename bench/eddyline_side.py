@@ -1,10 +1,9 @@
-"""The four queries on Eddyline's engine: the data is in the stream logs beforehand, the run is what Spark does with it."""
+"""The four queries on Eddyline's engine. The data is in the stream logs beforehand; a run is what is done with it."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from bench.data import FILTER, JOIN, SLIDING, START, TUMBLING, Data
-from bench.plain_side import Run, _plain
+from bench.runs import Run, timed, worked
 from eddyline.binder.statement import Define, Register
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.definitions import Definitions
@@ -23,21 +22,23 @@ from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 
 STREAMS = {
-    "readings": "CREATE STREAM readings (at TIMESTAMP, id BIGINT, site INTEGER, temp DOUBLE, load DOUBLE) TIMESTAMP BY at",
+    "readings": (
+        "CREATE STREAM readings (at TIMESTAMP, id BIGINT, site INTEGER, temp DOUBLE, load DOUBLE) TIMESTAMP BY at"
+    ),
     "orders": "CREATE STREAM orders (at TIMESTAMP, item INTEGER, amount DOUBLE) TIMESTAMP BY at",
     "payments": "CREATE STREAM payments (at TIMESTAMP, item INTEGER, amount DOUBLE) TIMESTAMP BY at",
 }
-_FIRST = f"{START:%Y-%m-%d %H:%M:%S}"
+_MINUTE = f"RANGE BY '1 minute' START AT '{START:%Y-%m-%d %H:%M:%S}'"
 #: Spark's first sliding window ends a minute after the first tuple
 _EARLIER = f"{START - timedelta(minutes=9):%Y-%m-%d %H:%M:%S}"
 _GROUPED = "SELECT site, COUNT(*) AS n, SUM(temp) AS total, MAX(load) AS highest FROM readings [{}] GROUP BY site"
 QUERIES = {
     FILTER: "SELECT id, site, temp * 1.8 + 32 AS hot FROM readings WHERE temp > 800 AND load < 90",
-    TUMBLING: _GROUPED.format(f"RANGE BY '1 minute' START AT '{_FIRST}'"),
+    TUMBLING: _GROUPED.format(_MINUTE),
     SLIDING: _GROUPED.format(f"RANGE BY '10 minutes' SLIDE BY '1 minute' START AT '{_EARLIER}'"),
     JOIN: (
         "SELECT o.item, o.amount AS ordered, p.amount AS paid "
-        f"FROM orders o [RANGE BY '1 minute' START AT '{_FIRST}'], payments p [RANGE BY '1 minute' START AT '{_FIRST}'] "
+        f"FROM orders o [{_MINUTE}], payments p [{_MINUTE}] "
         "WHERE o.item = p.item"
     ),
 }
@@ -75,15 +76,17 @@ class Eddyline:
         plan = optimize(query.plan, frozenset()).plan
         # the query was there before the data
         engine.executor.add(engine.prepare("q", query, plan, Moment(None, None, 0, {})))
-        began = time.monotonic()
-        engine.start()
-        (streaming,) = self._spark.streams.active
-        engine.flush()
-        wall = time.monotonic() - began
-        progress = [_plain(p) for p in streaming.recentProgress]
+
+        def until_answered() -> Any:
+            engine.start()
+            (streaming,) = self._spark.streams.active
+            engine.flush()
+            return streaming
+
+        streaming, wall, cpu = timed(until_answered)
+        batches = worked(streaming)
         engine.stop()
-        worked = [p for p in progress if "addBatch" in p["durationMs"]]
-        return Run(wall, worked, self._answers(engine, query) if check else None)
+        return Run(wall, cpu, batches, self._answers(engine, query) if check else None)
 
     def _engine(self, root: Path, kind: str, data: Data) -> tuple[Engine, Any]:
         engine = Engine(str(root), batch_rows=data.batch_rows)

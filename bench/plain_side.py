@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from bench.data import FILTER, JOIN, SLIDING, TUMBLING, Data
+from bench.runs import Run, timed, worked
 
 SCHEMAS = {
     "readings": "at TIMESTAMP, id BIGINT, site INT, temp DOUBLE, load DOUBLE",
@@ -22,23 +21,6 @@ SCHEMAS = {
     "payments": "at TIMESTAMP, item INT, amount DOUBLE",
 }
 Stream = Callable[[str], Any]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a streaming query: seconds from its start to the last answer, and what Spark says of each batch."""
-
-    wall: float
-    progress: list[dict[str, Any]]
-    answers: pd.DataFrame | None
-
-    @property
-    def busy(self) -> float:
-        """Seconds in micro-batches: what is left of `wall` without starting the query."""
-        return sum(p["durationMs"]["triggerExecution"] for p in self.progress) / 1000
-
-    def of(self, *phases: str) -> float:
-        return sum(p["durationMs"].get(phase, 0) for p in self.progress for phase in phases) / 1000
 
 
 def filter_project(stream: Stream) -> Any:
@@ -100,12 +82,14 @@ class Plain:
         writer = writer.option("path", str(self._work / "out")).option(
             "checkpointLocation", str(self._work / "checkpoint")
         )
-        began = time.monotonic()
-        query = writer.start()
-        query.awaitTermination()
-        wall = time.monotonic() - began
-        progress = [_plain(p) for p in query.recentProgress]
-        return Run(wall, progress, self._answers(data) if check else None)
+
+        def until_done() -> Any:
+            query = writer.start()
+            query.awaitTermination()
+            return query
+
+        query, wall, cpu = timed(until_done)
+        return Run(wall, cpu, worked(query), self._answers(data) if check else None)
 
     def _answers(self, data: Data) -> pd.DataFrame:
         table = ds.dataset(str(self._work / "out"), format="parquet", exclude_invalid_files=True).to_table()
@@ -115,9 +99,3 @@ class Plain:
             # the join also shows what it has of the last window, which is not over
             table = table.filter(pc.less_equal(table.column("upto"), data.last))
         return table.to_pandas()
-
-
-def _plain(progress: Any) -> dict[str, Any]:
-    import json
-
-    return json.loads(progress.json) if hasattr(progress, "json") else dict(progress)

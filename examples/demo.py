@@ -98,8 +98,8 @@ def road() -> None:
         ROAD,
     )
     act.happens("ten minutes of readings and vehicles arrive")
-    act.push("road", list(sensors(range(0, 10), chance)))
-    act.push("traffic", list(vehicles(range(0, 10), chance)))
+    act.push("road", list(sensors(range(10), chance)))
+    act.push("traffic", list(vehicles(range(10), chance)))
     act.show()
     act.happens("ten more; a new query joins while data flows, without a restart of Spark's streaming query")
     act.queries.append(act.db.sql("CREATE QUERY hot AS SELECT time, site, temp FROM road WHERE temp > 52"))

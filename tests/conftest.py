@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,12 @@ def spark() -> Iterator[Any]:
 
     yield start_session("local[2]", name="eddyline-tests", conf=QUICK_START)
     stop_session()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_run_in_this_process() -> None:
+    """What is tested of the command line and the documents is not Spark, whose start takes longer than all of it."""
+    os.environ["EDDYLINE_ENGINE"] = "reference"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -124,15 +124,8 @@ def test_usage_errors(folder: Path) -> None:
         assert "Usage: " in result.stderr
 
 
-def test_the_spark_engine_is_not_there_yet(folder: Path) -> None:
-    file = script(folder, "fine")
-    result = eddyline("run", file, "--engine", "spark", "--master", "local[2]", cwd=folder)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == (
-        "ERROR NOT_SUPPORTED (SQLSTATE 0A000): the Spark engine is not part of this version\n"
-        "hint: use --engine reference\n"
-    )
-    result = eddyline("run", file, "--master", "local[2]", cwd=folder)
+def test_a_master_is_for_spark(folder: Path) -> None:
+    result = eddyline("run", script(folder, "fine"), "--engine", "reference", "--master", "local[2]", cwd=folder)
     assert (result.returncode, result.stderr) == (
         0,
         "warning: --master is for the Spark engine; --engine reference runs in this process\n",

@@ -13,7 +13,7 @@ import pytest
 SCHEMA = "CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t USING csv OPTIONS (path 's.csv');\n"
 
 
-def eddyline(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def eddyline(folder: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "eddyline", *arguments],
         cwd=folder,
@@ -21,7 +21,7 @@ def eddyline(folder: Path, *arguments: str, stdin: str = "") -> subprocess.Compl
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **more},
     )
 
 
@@ -158,3 +158,24 @@ def test_progress_counts_the_bytes_of_the_data_that_flows(folder: Path) -> None:
     session = Session(text, folder, on_progress=lambda p: shares.append(p.bytes_read / (p.total_bytes or 1)))
     list(session.answers())
     assert shares[0] < 0.5 and shares[-1] == 1.0
+
+
+def test_spark_is_the_default(folder: Path) -> None:
+    """In a process of its own, as a user has it: the answers on stdout, and not a word of Spark's on stderr."""
+    (folder / "x.sql").write_text(SCHEMA + "SELECT MIN(a) FROM s [FROM NOW-1 TO NOW SLIDE 1 MIN];\n")
+    done = eddyline(folder, "run", "x.sql", "--format", "jsonl", "--batch-rows", "4", EDDYLINE_ENGINE="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"query": "q1", "tick": 0, "window": 1, "op": "+", "rows": [{"min(a)": 1}]},
+        {"query": "q1", "tick": 60, "window": 2, "op": "+", "rows": [{"min(a)": 1}]},
+        {"query": "q1", "tick": 120, "window": 3, "op": "+", "rows": [{"min(a)": 5}]},
+        {"query": "q1", "tick": 0, "window": 1, "op": "=", "old_rows": [{"min(a)": 1}], "rows": [{"min(a)": None}]},
+        {"query": "q1", "tick": 60, "window": 2, "op": "=", "old_rows": [{"min(a)": 1}], "rows": [{"min(a)": 5}]},
+    ]
+
+
+def test_a_script_with_tags_runs_on_the_reference_engine(folder: Path) -> None:
+    (folder / "x.sql").write_text(SCHEMA + "SELECT a FROM s WITH TAGS;\n")
+    done = eddyline(folder, "run", "x.sql", EDDYLINE_ENGINE="")
+    assert done.returncode == 0
+    assert done.stderr == "this script uses tags, which Spark does not run yet: --engine reference\n"

@@ -13,8 +13,8 @@ from golden.engines import Run, run_script
 from golden.script_file import ExpectedAnswers, Script, all_scripts, read_script
 
 BATCHES = (2, 3, 7, 1000)
-#: on Spark a batch costs half a second, and --batch-rows 1 is nobody's choice
-SPARK_BATCHES = (3, 1000)
+#: on Spark a batch costs half a second
+SPARK_BATCHES = (4, *(pytest.param(rows, marks=pytest.mark.long) for rows in (1, 3, 1000)))
 
 Comparison = Callable[[str, ExpectedAnswers, Run], str | None]
 

@@ -23,7 +23,7 @@ def spark_answers(sql: str, given_data: Data, batch_rows: int) -> list[object]:
 
 
 @settings(
-    max_examples=30 * EXAMPLES,
+    max_examples=12 * EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

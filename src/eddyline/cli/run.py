@@ -94,15 +94,22 @@ def run_script(
 
 def _session(engine: Engine | None, master: str | None, **options: Any) -> ScriptRun:
     """The script, made ready for its engine; importing one takes a moment, which --help must not."""
-    from eddyline.session import Session, uses_tags
+    if engine is None and _has_tags(options["text"]):
+        say("this script uses tags, which Spark does not run yet: --engine reference")
+        engine = Engine.reference
+    if engine is Engine.reference:
+        from eddyline.session import Session
 
-    if engine is Engine.reference or (engine is None and uses_tags(options["text"])):
-        if engine is None:
-            say("this script uses tags, which Spark does not run yet: --engine reference")
         return Session(**{**options, "batch_rows": options["batch_rows"] or 1})
     from eddyline.session.spark_run import SparkRun
 
     return SparkRun(**options, master=master)
+
+
+def _has_tags(text: str) -> bool:
+    from eddyline.session import uses_tags
+
+    return uses_tags(text)
 
 
 def _printer(format_: Format, bar: ProgressBar) -> Printer:

@@ -116,7 +116,7 @@ def _operators(plan: Any, depth: int) -> Iterator[_Measured]:
 
 
 def _text(plan: Any) -> str:
-    text = re.sub(r"#\d+L?", "", str(plan.simpleString(10)).replace("\n", " ")).strip()
+    text = re.sub(r"#\d+L?|, \[plan_id=\d+\]", "", str(plan.simpleString(10)).replace("\n", " ")).strip()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

@@ -46,7 +46,9 @@ def explain(engine: Engine, question: Question) -> str:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
             frame = passed.frame(stage, view)
-            plans += [f"Spark's plan of stage {stage.name}{_how(view)}:", *_spark_plan(frame)]
+            small = view.rows < SMALL and not is_once(stage)
+            how = f" (below {SMALL:,} rows: one partition, interpreted)" if small else ""
+            plans += [f"Spark's plan of stage {stage.name}{how}:", *_spark_plan(frame)]
     return "\n".join([*text, *footing(question), *plans])
 
 
@@ -64,10 +66,6 @@ def is_once(stage: Stage) -> bool:
     """Whether it is a query over tables alone, which is answered at once and does not stand."""
     scans = (operator for operator in stage.plan.walk() if isinstance(operator, Scan))
     return not stage.streams and all(scan.interval is None for scan in scans)
-
-
-def _how(view: View) -> str:
-    return f" (below {SMALL:,} rows: one partition, interpreted)" if view.rows < SMALL else ""
 
 
 def _spark_plan(frame: DataFrame | None) -> list[str]:
@@ -172,12 +170,11 @@ class Passed:
     def frame(self, stage: Stage, view: View) -> DataFrame | None:
         """What is run for a stage, its plan made; None if there is nothing to do."""
         if is_once(stage):
-            frame = once_frame(stage.plan, view)
-        else:
-            changes = stage_frame(stage, view, None, 0)
-            if changes is None:
-                return None
-            frame = written(changes, stage, 0, Storage(f"{self._engine.storage.root}/{self._folder}"))
+            return once_frame(stage.plan, view)
+        changes = stage_frame(stage, view, None, 0)
+        if changes is None:
+            return None
+        frame = written(changes, stage, 0, Storage(f"{self._engine.storage.root}/{self._folder}"))
         return planned(self._engine.spark, [frame], view.rows, self._engine.executor.partitions)
 
 

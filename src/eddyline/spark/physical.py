@@ -93,7 +93,7 @@ class _Description:
     def scan(self, node: Scan) -> str:
         if self._lookup:
             return "the table as it stands when a tuple comes"
-        return "the table as it stood when the query began" if node.interval is None else "one snapshot for each scan"
+        return "the table as it stands when the query begins" if node.interval is None else "a snapshot for each scan"
 
     # -- windows ------------------------------------------------------------------------------------------------------
 
@@ -139,14 +139,14 @@ class _Description:
             return f"window by window, not sliced: {found}"
         if grid_of(found.leaf, self._batch).overlap() <= 1:
             return "window by window, not sliced: its windows do not overlap"
-        return "sliced: tuples are aggregated once for each slice, which the windows share"
+        return "sliced, so that overlapping windows share what was aggregated once"
 
     def distinct(self, node: WindowDistinct) -> str:
         return _AT_CHANGES if self._lifetimes else "in each window"
 
     def sort(self, node: WindowSort) -> str:
         if node.limit is None and not node.offset:
-            return "rows are numbered when they are written"
+            return "rows get their order when they are written"
         return _AT_CHANGES if self._lifetimes else "ranked in each window"
 
     def product(self, node: WindowCrossProduct | WindowJoin) -> str:

@@ -213,6 +213,9 @@ def _sql_defaults(master: str) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.pollingDelay": "10ms",
+        # plans are made anew for each batch, so it counts what planning costs and hardly ever brings in
+        "spark.sql.constraintPropagation.enabled": "false",
+        "spark.sql.ui.explainMode": "simple",
     }
     cores = _cores(master)
     if cores is not None:
