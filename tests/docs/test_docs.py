@@ -219,11 +219,25 @@ def test_the_readme_shows_what_is_printed() -> None:
     assert "prices.sql" in shown[0].files
 
 
+def python_blocks() -> list[object]:
+    found = []
+    for path in DOCUMENTS:
+        for blocks in sections(path.read_text()):
+            found += [pytest.param(b.text, id=f"{path.name}:{b.line}") for b in blocks if b.language == "python"]
+    return found
+
+
+@pytest.mark.parametrize("code", python_blocks())
+def test_python_example(code: str, spark: object, folder: Path) -> None:
+    """It runs as it stands, on Spark."""
+    exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+
+
 def test_every_block_says_what_it_is() -> None:
     for path in DOCUMENTS:
         for blocks in sections(path.read_text()):
             for block in blocks:
-                known = block.language in ("sql", "jsonl", "text", "csv", "console", "bash")
+                known = block.language in ("sql", "jsonl", "text", "csv", "console", "bash", "python")
                 assert known, f"{path.name}:{block.line}: a block of {block.language or 'nothing'}"
 
 
