@@ -77,12 +77,13 @@ def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
     log = log_of(leaf.input, batch)
     if not log.fresh:
         return Scope(INDEXES, NOTHING, NOTHING)
-    lowest = min(segment.index[0] for segment in log.fresh)
-    if any(segment.minus for segment in log.fresh):
-        # if the last tuples are taken away, so are the windows behind the last one that is left
-        lowest = standing_before(log, lowest)
     fresh = {segment.path for segment in log.fresh}
     had = max((s.index[1] for s in log.segments if s.path not in fresh), default=0)
+    # windows in the gap behind the last tuple come with the next one
+    lowest = min(had + 1, *(segment.index[0] for segment in log.fresh))
+    if any(segment.minus for segment in log.segments):
+        # the last tuple may be gone, and if it goes now, so do the windows behind the last one that is left
+        lowest = standing_before(log, lowest)
     places = Spans.of([(max(1, lowest, batch.since.get(log.name, 0) + 1), HIGH)])
     return Scope(INDEXES, places, places.within(1, had))
 
