@@ -81,7 +81,6 @@ class Executor:
         self._guard = threading.RLock()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
-        self.partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -177,7 +176,6 @@ class _Work:
         self._reached = last.reached if at is None else at.reached
         self._closed = last.closed if at is None else at.closed
         self._queries = list(executor._queries.values())
-        self._partitions = executor.partitions
         self._read_rows = 0
         self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
         self._logs = given_logs(self._journal, self._extents, entry, entries)
@@ -207,7 +205,7 @@ class _Work:
 
     def _collected(self, frames: Sequence[DataFrame]) -> list[Row]:
         """Run all outputs as one Spark action."""
-        return planned(self._spark, frames, self._read_rows, self._partitions).collect()
+        return planned(self._spark, frames, self._read_rows).collect()
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""

@@ -175,7 +175,7 @@ class Passed:
         if changes is None:
             return None
         frame = written(changes, stage, 0, Storage(f"{self._engine.storage.root}/{self._folder}"))
-        return planned(self._engine.spark, [frame], view.rows, self._engine.executor.partitions)
+        return planned(self._engine.spark, [frame], view.rows)
 
 
 def _all_fresh(log: Log) -> Log:

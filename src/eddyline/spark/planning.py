@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,18 +16,30 @@ SMALL = 50_000
 _PLANNING = threading.Lock()
 
 
-def planned(spark: SparkSession, frames: Sequence[DataFrame], rows: int, partitions: str) -> DataFrame:
-    """All outputs as one frame, whose plan is made here; `rows` is how many it reads, `partitions` how many are usual.
+#: little data is quicker in one partition and interpreted: compiling a plan takes longer than running it once
+_FOR_LITTLE = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
 
-    Little data is quicker in one partition and interpreted: compiling a plan takes longer than running it once.
-    """
+
+def planned(spark: SparkSession, frames: Sequence[DataFrame], rows: int) -> DataFrame:
+    """All outputs as one frame, whose plan is made here; `rows` is how many it reads."""
     small = rows < SMALL
     frame = _union([frame.coalesce(1) for frame in frames] if small else frames)
-    with _PLANNING:
-        spark.conf.set("spark.sql.shuffle.partitions", "1" if small else partitions)
-        spark.conf.set("spark.sql.codegen.wholeStage", "false" if small else "true")
+    with _PLANNING, _settings(spark, _FOR_LITTLE if small else {}):
         frame._jdf.queryExecution().executedPlan()  # from here on the settings do not matter
     return frame
+
+
+@contextmanager
+def _settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Other settings for a moment: the session is also the user's, and that of the next database."""
+    before = {key: spark.conf.get(key) for key in wanted}
+    try:
+        for key, value in wanted.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, usual in before.items():
+            spark.conf.set(key, str(usual))
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
