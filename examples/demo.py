@@ -19,6 +19,7 @@ from rich.rule import Rule
 
 import eddyline
 from eddyline.output import Painter, Tables
+from eddyline.session.spark_run import QUICK_START
 
 HERE = Path(__file__).parent
 console = Console()
@@ -190,7 +191,7 @@ def tags() -> int:
 
 def main() -> int:
     with console.status("starting Spark (some seconds) …"):
-        eddyline.connect().close()
+        eddyline.connect(conf=QUICK_START).close()
     road()
     stocks()
     correction()
