@@ -220,17 +220,25 @@ def test_the_readme_shows_what_is_printed() -> None:
 
 
 def python_blocks() -> list[object]:
+    """Python and what it prints, which is the block of text behind it."""
     found = []
     for path in DOCUMENTS:
         for blocks in sections(path.read_text()):
-            found += [pytest.param(b.text, id=f"{path.name}:{b.line}") for b in blocks if b.language == "python"]
+            for at, block in enumerate(blocks):
+                if block.language == "python":
+                    following = blocks[at + 1] if at + 1 < len(blocks) else None
+                    printed = following.text if following is not None and following.language == "text" else ""
+                    found.append(pytest.param(block.text, printed, id=f"{path.name}:{block.line}"))
     return found
 
 
-@pytest.mark.parametrize("code", python_blocks())
-def test_python_example(code: str, spark: object, folder: Path) -> None:
-    """It runs as it stands, on Spark."""
+@pytest.mark.parametrize(("code", "printed"), python_blocks())
+def test_python_example(
+    code: str, printed: str, spark: object, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It runs as it stands, on Spark, and prints exactly that."""
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == printed
 
 
 def test_every_block_says_what_it_is() -> None:

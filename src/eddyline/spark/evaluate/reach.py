@@ -89,9 +89,8 @@ def holds(node: Operator, batch: Batch, tick: int) -> int:
         grid = scan_grid(node, batch)
         return grid.at_or_before(tick) + grid.step - 1
     if isinstance(node, LoopWindow):
-        known = looped.iterations(node, batch)
-        later = [t for t in known.t.tolist() if t > tick]
-        return min(later, default=HIGH + 1) - 1
+        t = looped.iterations(node, batch).t
+        return int(t[t > tick].min(initial=HIGH + 1)) - 1
     if isinstance(node, RangeWindow | LatestRowsWindow):
         return tick  # asked for at any tick
     if isinstance(node, RowWindow | OneRow | Scan):
@@ -106,8 +105,8 @@ def lookback(node: Operator, batch: Batch, tick: int) -> int:
     if isinstance(node, Scan) and node.interval is not None:
         return scan_grid(node, batch).at_or_before(tick)
     if isinstance(node, LoopWindow):
-        known = looped.iterations(node, batch)
-        return max((t for t in known.t.tolist() if t <= tick), default=LOW)
+        t = looped.iterations(node, batch).t
+        return int(t[t <= tick].max(initial=LOW))
     if isinstance(node, RangeWindow | LatestRowsWindow):
         return tick - 1  # a window is made up there
     if isinstance(node, RowWindow):
