@@ -6,7 +6,7 @@ The way of a query, package by package:
 2. `binder` resolves names and types against the `catalog` and gives a plan of the logical `algebra`.
 3. `rules` make the plan cheaper without changing its meaning.
 4. `reference` runs it: plain generators over the algebra, which say what is right; or `spark` does, on Structured
-   Streaming, with the types of `columnar`.
+   Streaming, with the types of `columnar` and, inside of its tasks, the `kernels`.
 
 The way of the data:
 

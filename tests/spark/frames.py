@@ -32,13 +32,13 @@ def to_frame(spark: SparkSession, schema: Schema, rows: Sequence[Row]) -> DataFr
 
 def to_rows(frame: DataFrame) -> list[Row]:
     table = frame.toArrow()
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[to_plain(value) for value in column.to_pylist()] for column in table.columns]
     return list(zip(*columns, strict=True))
 
 
-def _plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(map(_plain, value))
+        return tuple(map(to_plain, value))
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 

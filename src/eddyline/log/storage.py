@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
@@ -108,6 +110,17 @@ class Storage:
             return pq.read_table(self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local)
         except (pa.ArrowException, OSError) as problem:
             raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
+
+    def dataset(self, names: Sequence[str]) -> ds.Dataset:
+        """Parquet files as one table, of which only what is asked for is read."""
+        try:
+            paths = [self.path(name) for name in names]
+            return ds.dataset(paths, format="parquet", filesystem=self._fs, schema=self._schema_of(paths[0]))
+        except (pa.ArrowException, OSError) as problem:
+            raise StorageUnusable(f"{self.path(names[0])} cannot be read: {problem}") from problem
+
+    def _schema_of(self, path: str) -> pa.Schema:
+        return pq.read_schema(path, filesystem=self._fs, memory_map=self.local)
 
     # -- folders ------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from eddyline.spark.explain import Passed, Question, footing, heading, is_once
 from eddyline.spark.physical import counted, described
 from eddyline.spark.stages import Stage
-from eddyline.spark.writer import segments_of
+from eddyline.spark.writer import references_of, segments_by_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,7 +65,7 @@ def _run(passed: Passed, stage: Stage, frame: DataFrame, read: str) -> list[str]
     if is_once(stage):
         told = [f"gave {counted(len(rows), 'row')} in {seconds}"]
     else:
-        segments = segments_of(rows, 0).get(stage.name, [])
+        segments = segments_by_stage(references_of(rows)).get(stage.name, [])
         passed.add(stage, segments)
         size = sum(segment.size for segment in segments)
         wrote = f"{counted(sum(s.rows for s in segments), 'row')} in {counted(len(segments), 'segment')}"

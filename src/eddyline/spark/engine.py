@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -69,6 +69,7 @@ class Engine:
         on_trouble: Callable[[str], None] = lambda text: None,
         now: Callable[[], int] | None = None,
         conf: Mapping[str, str] | None = None,
+        kernels: bool = True,
     ) -> None:
         self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
@@ -76,7 +77,7 @@ class Engine:
         self.journal = Journal(self.storage)
         self.ingest = Ingest(self.storage, self.journal, set_aside, now)
         self.tables = Tables(self.spark, self.storage, set_aside)
-        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble)
+        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, kernels)
         self.results = ResultLog(self.storage)
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
@@ -136,7 +137,7 @@ class Engine:
     def standing(self, extent: Extent) -> DataFrame:
         """The tuples of a stream as they stand now: `_index`, `_tick` and the values, then tick and index again."""
         plan = StreamReceive(extent.name, extent.schema, implicit=True)
-        return tuples(plan, self._batch(self.logs()))
+        return cast("DataFrame", tuples(plan, self._batch(self.logs())))
 
     def logs(self) -> dict[str, Log]:
         """All streams as they stand now."""
@@ -204,15 +205,8 @@ class Engine:
         return once_frame(plan, batch).toArrow()
 
     def _batch(self, logs: Mapping[str, Any]) -> Batch:
-        return Batch(
-            self.spark,
-            self.storage,
-            logs,
-            Clock(),
-            Clock(),
-            0,
-            lambda name: self.tables.frame(name, self.tables.current(name)),
-        )
+        scans = Scans(self.tables, {})
+        return Batch(self.executor.frames, logs, Clock(), Clock(), 0, scans.current)
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -16,20 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import StorageUnusable
+from eddyline.kernels.task import Reference, Work
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Record, ResultLog, Results, StageResult
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.evaluate.frames import Frames, SparkFrames
+from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.planning import planned
 from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
 from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import segments_of, written
+from eddyline.spark.writer import references_of, segments_by_stage, written
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass
@@ -69,7 +72,11 @@ class Executor:
         tables: Tables,
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_trouble: Callable[[str], None] = lambda text: None,
+        kernels: bool = True,
     ) -> None:
+        self.kernels = kernels  # False: Spark's own plans for everything
+        self.refused: dict[str, str] = {}  # by stage, why the kernel could not do it: it is not asked again
+        self.frames: Frames = SparkFrames(spark, storage)
         self._spark = spark
         self._storage = storage
         self._tables = tables
@@ -177,6 +184,7 @@ class _Work:
         self._closed = last.closed if at is None else at.closed
         self._queries = list(executor._queries.values())
         self._read_rows = 0
+        self._frames, self._kernels, self._refused = executor.frames, executor.kernels, executor.refused
         self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
         self._logs = given_logs(self._journal, self._extents, entry, entries)
 
@@ -185,17 +193,13 @@ class _Work:
         scans = Scans(self._tables, self._results.scans)
         logs = dict(self._logs)
         for level in _levels(self._queries, set(logs)):
-            frames: list[DataFrame] = []
-            begun: dict[str, int] = {}
+            views = {}
             for query, stage in level:
                 view = self._view(query, stage, logs, scans)
-                if view is None:
-                    continue
-                begun[stage.name] = view.start
-                frame = stage_frame(stage, view, self._results.stages.get(stage.name), self._batch)
-                if frame is not None:
-                    frames.append(written(frame, stage, self._batch, self._storage))
-            added = segments_of(self._collected(frames), self._batch) if frames else {}
+                if view is not None:
+                    views[stage] = view
+            begun = {stage.name: view.start for stage, view in views.items()}
+            added = segments_by_stage(self._written(views))
             for _, stage in level:
                 if stage.name in begun:
                     had = self._results.stages.get(stage.name, StageResult())
@@ -203,9 +207,34 @@ class _Work:
                 logs[stage.name] = _derived(stage, self._results.stages.get(stage.name), stages.get(stage.name))
         return Record(self._batch, self._entry, self._reached, self._closed, stages, scans.taken)
 
-    def _collected(self, frames: Sequence[DataFrame]) -> list[Row]:
-        """Run all outputs as one Spark action."""
-        return planned(self._spark, frames, self._read_rows).collect()
+    def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
+        """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
+        works: list[Work] = []
+        for_spark: list[Stage] = []
+        for stage, view in views.items():
+            found = self._works(stage, view)
+            if found is None:
+                for_spark.append(stage)
+            else:
+                works += found
+        references = run(self._spark, works) if works else []
+        refused = {reference.stage: reference.refused for reference in references if reference.refused}
+        self._refused.update(refused)
+        for_spark += [stage for stage in views if stage.name in refused]
+        frames = []
+        for stage in for_spark:
+            frame = stage_frame(stage, views[stage], self._results.stages.get(stage.name), self._batch)
+            if frame is not None:
+                frames.append(written(frame, stage, self._batch, self._storage))
+        kept = [reference for reference in references if reference.stage not in refused]
+        if not frames:
+            return kept
+        return [*kept, *references_of(planned(self._spark, frames, self._read_rows).collect())]
+
+    def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
+        if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
+            return None
+        return works_of(stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root)
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""
@@ -229,11 +258,10 @@ class _Work:
         if start is None:
             return None
         now = Clock(_tick(self._reached), _tick(self._closed))
-        snapshots = scans.of(stage, start, now, before)
         memory = query.memory.setdefault(stage.name, {})
-        view = Batch(self._spark, self._storage, mine, now, before, start, scans.current, snapshots, memory)
+        view = Batch(self._frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
+        view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
-        view.since = query.since
         return view
 
     def _first_tick(self, query: Standing) -> int | None:

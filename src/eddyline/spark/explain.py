@@ -14,6 +14,7 @@ from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
+from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.physical import described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
@@ -82,7 +83,7 @@ class View(Batch):
     rows: int = 0
     segments: set[str] = field(default_factory=set)
 
-    def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
+    def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         self.rows += sum(segment.rows for segment in segments)
         self.segments |= {segment.path for segment in segments}
         return super().read(log, segments)
@@ -146,14 +147,13 @@ class Passed:
                     self._logs[earlier.name] = _all_fresh(Log(earlier.name, earlier.schema, earlier.columns, had))
         logs = {name: self._shown(self._logs[name]) for name in stage.streams}
         view = View(
-            engine.spark,
-            engine.storage,
+            engine.executor.frames,
             logs,
             self._now,
             Clock(),
             self._start,
-            lambda table: engine.tables.frame(table, known(table)),
-            lambda table, ticks: [Snapshot(LOW, lambda: engine.tables.frame(table, known(table)))],
+            lambda table, frames: engine.tables.frame(table, known(table), frames),
+            lambda table, ticks: [Snapshot(LOW, lambda frames: engine.tables.frame(table, known(table), frames))],
         )
         view.since = {} if self._standing is None else self._standing.since
         return view

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal
 from eddyline.algebra.node import WINDOW, WTIME
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.types import INTERVAL
+from eddyline.algebra.types import BIGINT, INTERVAL, DataType
 from eddyline.errors import InvalidAlgebra
 from eddyline.spark.functions import WRITERS
 from eddyline.spark.literal import back_quoted, literal_sql, spark_type
@@ -84,8 +84,11 @@ def _chain(expr: Expr, function: str) -> list[Expr]:
     return parts
 
 
-def aggregate_sql(aggregate: Aggregate, names: Names, function: str | None = None) -> str:
-    """The aggregate with DISTINCT and FILTER; `function` is another one over the same arguments."""
+def aggregate_sql(aggregate: Aggregate, names: Names, function: str | None = None, among: str = "") -> str:
+    """The aggregate with DISTINCT and FILTER; `function` is another one over the same arguments.
+
+    `among` is a condition for the rows that are looked at, beside the aggregate's own.
+    """
     if aggregate.function not in AGGREGATES:
         raise InvalidAlgebra(f"there is no aggregate {aggregate.function} for Spark")
     name = function or aggregate.function
@@ -93,9 +96,17 @@ def aggregate_sql(aggregate: Aggregate, names: Names, function: str | None = Non
         name = _OVERFLOWING.get(name, name)
     arguments = ", ".join(spark_sql(argument, names) for argument in aggregate.arguments) or "*"
     distinct = "DISTINCT " if aggregate.distinct else ""
-    return f"{name}({distinct}{arguments}){filter_sql(aggregate, names)}"
+    text = f"{name}({distinct}{arguments}){filter_sql(aggregate, names, among)}"
+    return whole_sum(text, aggregate.type) if name == "sum" else text
 
 
-def filter_sql(aggregate: Aggregate, names: Names) -> str:
+def whole_sum(text: str, type_: DataType) -> str:
+    """A sum; one of integers is a BIGINT also where sums are wider."""
+    return f"CAST({text} AS BIGINT)" if type_ == BIGINT else text
+
+
+def filter_sql(aggregate: Aggregate, names: Names, among: str = "") -> str:
     """The FILTER clause of an aggregate, if it has one."""
-    return "" if aggregate.condition is None else f" FILTER (WHERE {spark_sql(aggregate.condition, names)})"
+    own = [] if aggregate.condition is None else [spark_sql(aggregate.condition, names)]
+    conditions = " AND ".join([*([among] if among else []), *own])
+    return f" FILTER (WHERE {conditions})" if conditions else ""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from eddyline.algebra.expression import Aggregate, TypedExpr
-from eddyline.algebra.types import DOUBLE, INTERVAL, DataType
-from eddyline.spark.expression import Names, aggregate_sql, filter_sql, spark_sql, spark_type
+from eddyline.algebra.types import BIGINT, DOUBLE, INTERVAL, DataType
+from eddyline.spark.expression import Names, aggregate_sql, filter_sql, spark_sql, spark_type, whole_sum
 
 Columns = Sequence[str]
 
@@ -53,7 +53,7 @@ def _alike(aggregate: Aggregate, names: Names) -> Partial:
     function = aggregate.function
     return Partial(
         (aggregate_sql(aggregate, names),),
-        lambda columns: (f"{function}({columns[0]})",),
+        lambda columns: (whole_sum(f"{function}({columns[0]})", aggregate.type if function == "sum" else DOUBLE),),
         lambda columns: columns[0],
     )
 
@@ -61,7 +61,7 @@ def _alike(aggregate: Aggregate, names: Names) -> Partial:
 def _count(aggregate: Aggregate, names: Names) -> Partial:
     return Partial(
         (aggregate_sql(aggregate, names),),
-        lambda columns: (f"sum({columns[0]})",),
+        lambda columns: (whole_sum(f"sum({columns[0]})", BIGINT),),
         lambda columns: f"coalesce({columns[0]}, 0L)",
     )
 
@@ -98,7 +98,7 @@ def _average(aggregate: Aggregate, names: Names) -> Partial | None:
     number = number if argument.type == DOUBLE else f"CAST({number} AS DOUBLE)"
     return Partial(
         (f"sum({number}){filter_sql(aggregate, names)}", aggregate_sql(aggregate, names, "count")),
-        lambda columns: (f"sum({columns[0]})", f"sum({columns[1]})"),
+        lambda columns: (f"sum({columns[0]})", whole_sum(f"sum({columns[1]})", BIGINT)),
         lambda columns: f"({columns[0]} / {columns[1]})",
     )
 

@@ -277,7 +277,7 @@ def _variables(master: str, settings: Mapping[str, str], java_home: Path, scratc
     variables: dict[str, str | None] = {
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": python or sys.executable or "python3",
-        "SPARK_HOME": _spark_home(master, scratch),
+        "SPARK_HOME": _spark_home(master, scratch, ours=python is None),
         # these two turn PySpark into a client of somebody else's server
         "SPARK_REMOTE": None,
         "SPARK_CONNECT_MODE_ENABLED": None,
@@ -290,11 +290,12 @@ def _variables(master: str, settings: Mapping[str, str], java_home: Path, scratc
     return variables
 
 
-def _spark_home(master: str, scratch: Path) -> str:
-    """SPARK_HOME if it is of PySpark's own version, else PySpark's own jars.
+def _spark_home(master: str, scratch: Path, ours: bool) -> str:
+    """SPARK_HOME if it is of PySpark's own version, else PySpark's own jars. `ours`: the workers run this very Python.
 
-    The workers of a `local-cluster` keep their files in SPARK_HOME/work, which may be read-only and is never the place:
-    they get a home of links.
+    On one machine it is a home of links. The workers of a `local-cluster` keep files in SPARK_HOME/work, which may
+    be read-only and is never the place. And where the workers' Python has PySpark installed, it had better not find
+    Spark's copy in a zip file first: from there every process compiles what it imports, which takes a second.
     """
     import pyspark
 
@@ -302,12 +303,13 @@ def _spark_home(master: str, scratch: Path) -> str:
     wanted = os.environ.get("SPARK_HOME")
     if wanted and any(Path(wanted, "jars").glob(f"spark-core_*-{pyspark.__version__}.jar")):
         home = Path(wanted)
-    if not master.startswith("local-cluster"):
+    if not _is_local(master):
         return str(home)
+    left_out = {"work", "python"} if ours and home == Path(pyspark.__file__).parent else {"work"}
     links = scratch / "spark"
     links.mkdir(exist_ok=True)
     for entry in home.iterdir():
-        if entry.name != "work":
+        if entry.name not in left_out:
             (links / entry.name).symlink_to(entry)
     return str(links)
 

@@ -17,10 +17,11 @@ from eddyline.log.storage import Storage
 from eddyline.sources import Reject
 from eddyline.sources.batches import read_table_columns
 from eddyline.sources.files import find_files
+from eddyline.spark.evaluate.frames import Frame, Frames
 from eddyline.spark.literal import back_quoted, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 #: formats that our own readers read, which say which rows do not fit and why
 _OWN = frozenset({"csv", "json", "parquet"})
@@ -73,16 +74,11 @@ class Tables:
         table = self._tables[name]
         return (*table.pieces, *table.inserted)
 
-    def frame(self, name: str, pieces: Sequence[str]) -> DataFrame:
+    def frame(self, name: str, pieces: Sequence[str], frames: Frames) -> Frame:
         """Pieces of a table as c0, c1, …"""
         schema = self._tables[name].extent.schema
-        names = [back_quoted(field.name) for field in schema.fields]
-        ddl = ", ".join(f"{n} {spark_type(f.type)}" for n, f in zip(names, schema.fields, strict=True))
-        columns = [f"{n} AS c{i}" for i, n in enumerate(names)]
-        if not pieces:
-            return self._spark.createDataFrame([], ddl).selectExpr(*columns)
-        urls = [self._storage.url(piece) for piece in pieces]
-        return self._spark.read.schema(ddl).parquet(*urls).selectExpr(*columns)
+        fields = {field.name: spark_type(field.type) for field in schema.fields}
+        return frames.read(pieces, fields, [f"{back_quoted(name)} AS c{i}" for i, name in enumerate(fields)])
 
     def _read_files(self, table: _Table) -> None:
         extent = table.extent

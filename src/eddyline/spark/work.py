@@ -1,9 +1,10 @@
-"""The rows that one stage adds to its log in one micro-batch, as the DataFrame that its segments are written from."""
+"""The rows that one stage adds to its log in one micro-batch, as the Frame that its segments are written from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
@@ -16,9 +17,10 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
+from eddyline.spark.evaluate.frames import Frame, Frames, grouped
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
-from eddyline.spark.evaluate.tuples import changes, log_of
+from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 BATCH, RANK = "_batch", "_rank"
 
 
-def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int) -> DataFrame | None:
+def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int) -> Frame | None:
     """What the batch adds to the stage's log; None if it is clear that there is nothing."""
     made = _changes(stage, view, had)
     if made is None:
@@ -42,15 +44,15 @@ def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int)
 
 
 def once_frame(plan: Operator, view: Batch) -> DataFrame:
-    """The rows of a query over tables alone, as they are: c0, c1, …"""
+    """The rows of a query over tables alone, as they are: c0, c1, …; `view` has frames of Spark."""
     made = windows(plan, view, EVERYTHING)
-    rows = made.rows
-    if isinstance(plan, WindowSort):
-        rows = with_rank(plan, rows, [], made.width).orderBy("_rank")
-    return rows.select(*made.columns)
+    if not isinstance(plan, WindowSort):
+        return cast("DataFrame", made.rows.select(*made.columns))
+    ranked = cast("DataFrame", with_rank(plan, made.rows, [], made.width))
+    return ranked.orderBy(RANK).select(*made.columns)
 
 
-def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[DataFrame, list[str]] | None:
+def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame, list[str]] | None:
     diff = f"CAST({DIFF} AS TINYINT) AS {DIFF}"
     if stage.kind == LINEAR:
         frame = _linear(stage, view)
@@ -72,9 +74,7 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[DataFr
     return frame, system
 
 
-def _linear(stage: Stage, view: Batch) -> DataFrame | None:
-    from pyspark.sql import functions as F
-
+def _linear(stage: Stage, view: Batch) -> Frame | None:
     log = log_of(stage.plan, view)
     if not log.fresh:
         return None
@@ -82,7 +82,7 @@ def _linear(stage: Stage, view: Batch) -> DataFrame | None:
     if not any(segment.minus for segment in log.fresh):
         return frame
     columns = [INDEX, TICK, *columns_of(len(stage.schema))]
-    return frame.groupBy(*columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} <> 0")
+    return grouped(frame, columns, [NET]).where(f"{DIFF} <> 0")
 
 
 def _desired(stage: Stage, view: Batch) -> Desired | None:
@@ -113,20 +113,17 @@ def _said(stage: Stage, view: Batch, desired: Desired, had: StageResult | None) 
     return Said(frame, had.count)
 
 
-def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segment]) -> DataFrame:
+def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segment]) -> Frame:
     keys = [key for key in desired.keys if key != T]
     system = {TICK: "BIGINT", DIFF: "TINYINT", **dict.fromkeys(keys, "BIGINT")}
     if stage.kind == WINDOWS:
         system.update({NUMBER: "BIGINT", HEADER: "BOOLEAN"})
     elif stage.kind != RELATION:
         system[INDEX] = "BIGINT"
-    fields = [f"{name} {type_}" for name, type_ in system.items()]
-    fields += [
-        f"{back_quoted(name)} {spark_type(f.type)}" for name, f in zip(stage.columns, stage.schema.fields, strict=True)
-    ]
-    urls = [view.storage.url(segment.path) for segment in segments]
+    own = {name: spark_type(f.type) for name, f in zip(stage.columns, stage.schema.fields, strict=True)}
     values = [f"{back_quoted(name)} AS c{i}" for i, name in enumerate(stage.columns)]
-    return view.spark.read.schema(", ".join(fields)).parquet(*urls).selectExpr(*system, *values)
+    view.on_read(sum(segment.rows for segment in segments))
+    return view.frames.read([segment.path for segment in segments], {**system, **own}, [*system, *values])
 
 
 class Scans:
@@ -135,10 +132,14 @@ class Scans:
     def __init__(self, tables: Tables, earlier: Mapping[str, Sequence[Any]]) -> None:
         self._tables = tables
         self._earlier = earlier
+        self._standing: dict[str, Sequence[str]] = {}
         self.taken: dict[str, Any] = {}
 
-    def current(self, table: str) -> DataFrame:
-        return self._tables.frame(table, self._tables.current(table))
+    def current(self, table: str, frames: Frames) -> Frame:
+        """A table as it stands; all who ask in one batch see the same."""
+        if table not in self._standing:
+            self._standing[table] = self._tables.current(table)
+        return self._tables.frame(table, self._standing[table], frames)
 
     def of(
         self, stage: Stage, start: int, now: Clock, before: Clock
@@ -152,7 +153,7 @@ class Scans:
         def snapshots(table: str, ticks: Spans | None) -> Sequence[Snapshot]:
             key = f"{stage.name}\n{table}"
             taken = [*self._earlier.get(key, ()), *([self.taken[key]] if key in self.taken else [])]
-            found = [Snapshot(tick, lambda pieces=pieces: self._tables.frame(table, pieces)) for tick, pieces in taken]  # type: ignore[misc]
+            found = [Snapshot(tick, partial(self._tables.frame, table, pieces)) for tick, pieces in taken]
             return found[:1] if ticks is None else found
 
         return snapshots

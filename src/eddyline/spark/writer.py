@@ -2,83 +2,69 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
+from eddyline.columnar.types import arrow_type
+from eddyline.kernels.task import Reference
+from eddyline.kernels.task import written as written_by_task
+from eddyline.log.segment import DIFF, Segment
 from eddyline.log.storage import Storage
+from eddyline.spark.evaluate.difference import HEADER
+from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.stages import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-REFERENCE = (
-    "stage STRING, path STRING, rows BIGINT, size BIGINT, index_low BIGINT, index_high BIGINT, "
-    "tick_low BIGINT, tick_high BIGINT, minus BIGINT"
+_REFERENCE = (
+    "stage STRING, path STRING, rows BIGINT, size BIGINT, seq ARRAY<BIGINT>, index ARRAY<BIGINT>, "
+    "tick ARRAY<BIGINT>, minus BIGINT"
 )
-#: a segment is written when it has that many rows, so that a task's memory stays bounded
-_ROWS = 1_000_000
-WINDOW = "_window"
+_SYSTEM = {DIFF: pa.int8(), HEADER: pa.bool_()}
 
 
-def written(frame: DataFrame, stage: Stage, batch: int, storage: Storage) -> DataFrame:
-    """The rows of the frame as segments of a stage's log; gives references to them."""
+def segment_schema(columns: Sequence[str], stage: Stage) -> pa.Schema:
+    """What the segments of a stage have: the columns of its frame, the last of them under the names of the result.
+
+    A DataFrame could not have all these names; a file can.
+    """
+    system = columns[: len(columns) - len(stage.columns)]
+    own = zip(stage.columns, stage.schema.fields, strict=True)
+    fields = [
+        *((name, _SYSTEM.get(name, pa.int64())) for name in system),
+        *((name, arrow_type(field.type)) for name, field in own),
+    ]
+    return pa.schema(fields)
+
+
+def written(frame: Frame, stage: Stage, batch: int, storage: Storage) -> DataFrame:
+    """The rows of a DataFrame as segments of a stage's log; gives references to them."""
+    made = cast("DataFrame", frame)
     root, name = storage.root, stage.name
-    # the names of the result's columns: a DataFrame could not have them all, a file can
-    names = [*frame.columns[: len(frame.columns) - len(stage.columns)], *stage.columns]
+    names = segment_schema(made.columns, stage).names
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
-        target = Storage(root)
-        for table in _tables(batches):
-            path = f"results/{name}/{batch:012d}-{uuid.uuid4().hex}.parquet"
-            table = table.rename_columns(names)
-            yield _reference(name, path, target.write_table(path, table), table)
+        renamed = (batch.rename_columns(names) for batch in batches)
+        for reference in written_by_task(renamed, name, batch, Storage(root)):
+            assert reference.segment is not None
+            row = {"stage": name, **reference.segment.to_json()}
+            yield pa.RecordBatch.from_pylist([row])
 
-    return frame.mapInArrow(write, REFERENCE)
-
-
-def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if rows >= _ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+    return made.mapInArrow(write, _REFERENCE)
 
 
-def _reference(stage: str, path: str, size: int, table: pa.Table) -> pa.RecordBatch:
-    number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
-    index = (0, -1) if number is None else bounds_of(table, number)
-    tick = bounds_of(table, TICK)
-    minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
-    values = [stage, path, table.num_rows, size, *index, *tick, minus]
-    names = [field.split()[0] for field in REFERENCE.split(", ")]
-    return pa.RecordBatch.from_arrays([pa.array([value]) for value in values], names=names)
+def references_of(rows: Sequence[Row]) -> list[Reference]:
+    """What a frame made by `written` has given."""
+    values: list[dict[str, Any]] = [row.asDict() for row in rows]
+    return [Reference(value.pop("stage"), Segment.from_json(value)) for value in values]
 
 
-def segments_of(references: Sequence[Row], batch: int) -> dict[str, list[Segment]]:
-    """The segments that a batch wrote, by stage."""
+def segments_by_stage(references: Iterable[Reference]) -> dict[str, list[Segment]]:
     segments: dict[str, list[Segment]] = {}
-    for row in references:
-        value: Any = row
-        segment = Segment(
-            value.path,
-            value.rows,
-            value.size,
-            (batch, batch),
-            (value.index_low, value.index_high),
-            (value.tick_low, value.tick_high),
-            value.minus,
-        )
-        segments.setdefault(value.stage, []).append(segment)
+    for reference in references:
+        if reference.segment is not None:
+            segments.setdefault(reference.stage, []).append(reference.segment)
     return segments

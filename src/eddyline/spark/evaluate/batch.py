@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eddyline.algebra.schema import Schema
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
-from eddyline.log.storage import Storage
+from eddyline.spark.evaluate.frames import Frame, Frames
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -45,43 +42,36 @@ class Snapshot:
     """The contents of a table from one scan on."""
 
     tick: int  # from this scan on, until the next snapshot's
-    rows: Callable[[], DataFrame]  # c0, c1, …
+    rows: Callable[[Frames], Frame]  # c0, c1, …
 
 
 @dataclass
 class Batch:
     """One stage in one micro-batch."""
 
-    spark: SparkSession
-    storage: Storage
+    frames: Frames
     logs: Mapping[str, Log]
     now: Clock
     before: Clock  # at the end of the batch before; LOW for a query that is new
     start: int  # of the query
-    tables: Callable[[str], DataFrame]  # a table as it stands now
+    tables: Callable[[str, Frames], Frame]  # a table as it stands now
     #: a table as it stood at its scans at these ticks; None: as it stood when the query began
     snapshots: Callable[[str, Spans | None], Sequence[Snapshot]] = lambda table, ticks: ()
     memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
     on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
 
-    def read(self, log: Log, segments: Sequence[Segment]) -> DataFrame:
+    def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""
-        fields = [f"{name} BIGINT" for name in (INDEX, TICK)] + [f"{DIFF} TINYINT"]
-        fields += [
-            f"{back_quoted(name)} {spark_type(f.type)}" for name, f in zip(log.columns, log.schema.fields, strict=True)
-        ]
+        own = {name: spark_type(f.type) for name, f in zip(log.columns, log.schema.fields, strict=True)}
+        fields = {INDEX: "BIGINT", TICK: "BIGINT", DIFF: "TINYINT", **own}
         columns = [INDEX, TICK, DIFF, *(f"{back_quoted(name)} AS c{i}" for i, name in enumerate(log.columns))]
-        schema = ", ".join(fields)
-        if not segments:
-            return self.spark.createDataFrame([], schema).selectExpr(*columns)
         self.on_read(sum(segment.rows for segment in segments))
-        urls = [self.storage.url(segment.path) for segment in segments]
-        return self.spark.read.schema(schema).parquet(*urls).selectExpr(*columns)
+        return self.frames.read([segment.path for segment in segments], fields, columns)
 
 
 def columns_of(width: int) -> list[str]:
-    """The names under which an operator's columns stand in a DataFrame.
+    """The names under which an operator's columns stand in a Frame.
 
     >>> columns_of(2)
     ['c0', 'c1']

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eddyline.algebra.window import RowWindow
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, Log
+from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.tuples import log_of, tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: the index at which a row window stands
 AT = "_k0"
@@ -49,14 +45,10 @@ def row_windows_at(node: RowWindow, batch: Batch, ticks: Spans) -> Windows:
     return Windows(made.rows.where(ticks.condition(T)), listed, made.keys, made.width)
 
 
-def _listed(frame: DataFrame, slide: int, low: int, positions: Spans, batch: Batch) -> DataFrame:
+def _listed(frame: Frame, slide: int, low: int, positions: Spans, batch: Batch) -> Frame:
     """The windows, each with the tick of the last tuple that stands at or before its index."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    following = F.lead(INDEX).over(Window.orderBy(INDEX))
     # a tuple places the windows from its own index up to the next tuple's
-    spans = frame.select(INDEX, TICK).withColumn("_next", following)
+    spans = frame.selectExpr(INDEX, TICK, f"lead({INDEX}) OVER (ORDER BY {INDEX}) AS _next")
     first = f"greatest({INDEX} + pmod(-{INDEX}, {slide}), {-(-low // slide) * slide}L)"
     last = f"coalesce(_next - 1, {INDEX})"
     return (

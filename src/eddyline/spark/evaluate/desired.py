@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import RelationChanges
@@ -13,14 +12,12 @@ from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
+from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
 from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, relation
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,14 @@ class Scope:
 class Desired:
     """Rows by window (keys, `_t`, c0, …), and of window queries the list of windows."""
 
-    rows: DataFrame
+    rows: Frame
     keys: tuple[str, ...]
     width: int
     again: Spans  # where something may have been said before, in terms of `place`
     place: str  # the column that `again` is about
-    listed: DataFrame | None = None
+    listed: Frame | None = None
     grid: tuple[int, int] | None = None
-    among: DataFrame | None = None  # the keys in question, where `again` alone says too much
+    among: Frame | None = None  # the keys in question, where `again` alone says too much
 
     @property
     def head(self) -> list[str]:
@@ -129,11 +126,8 @@ def _place(by: str) -> str:
     return T if by == TICKS else "_k0"
 
 
-def _differences(made: Windows, leaving: bool, scope: Scope) -> DataFrame:
+def _differences(made: Windows, leaving: bool, scope: Scope) -> Frame:
     """The rows of each window that were not in the one before it, or the other way round, as bags."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     head = made.head
     here, before = (1, -1) if not leaving else (-1, 1)
     same = f"struct({', '.join(head)}, {here} AS _w)"
@@ -141,14 +135,14 @@ def _differences(made: Windows, leaving: bool, scope: Scope) -> DataFrame:
         rows, following = made.rows, f"struct({T} + {made.grid[1]} AS {T}, {before} AS _w)"
     else:
         assert made.listed is not None
-        order = Window.orderBy(*made.keys)
-        successors = made.listed.select(*head, *(F.lead(key).over(order).alias(f"n{key}") for key in head))
+        order = f"OVER (ORDER BY {', '.join(made.keys)})"
+        successors = made.listed.selectExpr(*head, *(f"lead({key}) {order} AS n{key}" for key in head))
         rows = made.rows.join(successors, head)
         following = f"struct({', '.join(f'n{key} AS {key}' for key in head)}, {before} AS _w)"
     both = rows.selectExpr(*made.columns, f"explode(array({same}, {following})) AS _at")
     placed = both.selectExpr(*(f"_at.{key} AS {key}" for key in head), "_at._w AS _w", *made.columns)
     wanted = placed.where(f"{head[0]} IS NOT NULL AND {scope.places.condition(_place(scope.by))}")
-    net = wanted.groupBy(*head, *made.columns).agg(F.sum("_w").alias("_n")).where("_n > 0")
+    net = grouped(wanted, [*head, *made.columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n > 0")
     return net.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
 
 

@@ -6,15 +6,13 @@ If nothing was said yet about the windows in question, everything is simply new,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
 from eddyline.spark.evaluate.desired import Desired
+from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.tuples import NET
 from eddyline.spark.evaluate.windows import T
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: marks the row that says that a window is there (or no longer), also if it is empty
 HEADER = "_header"
@@ -25,66 +23,58 @@ NUMBER = "_window"
 class Said:
     """What a stage has said in earlier batches: its rows (`_index` or `_window`, `_tick`, keys, c0, …) as weights."""
 
-    rows: DataFrame | None  # None: nothing that matters here
+    rows: Frame | None  # None: nothing that matters here
     count: int  # tuples or windows numbered so far
 
 
-def stream_difference(desired: Desired, said: Said) -> DataFrame:
+def stream_difference(desired: Desired, said: Said) -> Frame:
     """For streams: `_index`, `_tick`, `_diff`, keys, c0, …; replaced tuples keep their index."""
-    from pyspark.sql import functions as F
-
     columns, keys = columns_of(desired.width), [key for key in desired.keys if key != T]
     if said.rows is None:
         rows = desired.rows.selectExpr(*desired.head, *columns)
         return _numbered(rows, desired, said.count).selectExpr(INDEX, f"{T} AS {TICK}", f"1 AS {DIFF}", *keys, *columns)
     head = desired.head
-    old = said.rows.groupBy(INDEX, TICK, *keys, *columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} > 0")
+    old = grouped(said.rows, [INDEX, TICK, *keys, *columns], [NET]).where(f"{DIFF} > 0")
     both = desired.rows.selectExpr(*head, *columns, f"CAST(NULL AS BIGINT) AS {INDEX}").unionAll(
         old.selectExpr(*(f"{TICK} AS {T}" if key == T else key for key in head), *columns, INDEX)
     )
-    # equal tuples stay as they are; of the rest, what was there goes and what was not comes
-    matched = both.groupBy(*head, *columns).agg(
-        F.expr(f"CAST(count_if({INDEX} IS NULL) AS INT) AS _new"),
-        F.expr(f"array_sort(collect_list({INDEX})) AS _old"),
+    # equal tuples stay as they are, copy by copy; of the rest, what was there goes and what was not comes
+    alike = ", ".join([*head, *columns])
+    copies = both.selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {alike}, {INDEX} IS NULL ORDER BY {INDEX}) AS _copy"
     )
-    gone = "transform(slice(_old, _new + 1, size(_old)), i -> named_struct('diff', -1, 'index', i))"
-    come = "array_repeat(named_struct('diff', 1, 'index', CAST(NULL AS BIGINT)), _new - size(_old))"
-    events = matched.selectExpr(*head, *columns, f"explode(concat({gone}, {come})) AS _event")
+    sides = [f"max({INDEX}) AS _was", f"max({INDEX} IS NULL) AS _is"]
+    matched = grouped(copies, [*head, *columns, "_copy"], sides).where("(_was IS NULL) = _is")
+    events = matched.selectExpr(*head, *columns, "_was", f"IF(_is, 1, -1) AS {DIFF}")
     # in each window, the first that comes takes the place of the first that goes, and so on
     window = ", ".join(desired.keys)
-    order = ", ".join(["_event.index", *columns])
+    order = ", ".join(["_was", *columns])
     placed = events.selectExpr(
-        "*", f"row_number() OVER (PARTITION BY {window}, _event.diff ORDER BY {order}) AS _place"
-    ).selectExpr("*", f"max(_event.index) OVER (PARTITION BY {window}, _place) AS {INDEX}")
+        "*", f"row_number() OVER (PARTITION BY {window}, {DIFF} ORDER BY {order}) AS _place"
+    ).selectExpr("*", f"max(_was) OVER (PARTITION BY {window}, _place) AS {INDEX}")
     fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {', '.join([*desired.keys, *columns])})"
     return placed.selectExpr(
-        f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}",
-        f"{T} AS {TICK}",
-        f"_event.diff AS {DIFF}",
-        *keys,
-        *columns,
+        f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}", f"{T} AS {TICK}", DIFF, *keys, *columns
     )
 
 
-def _numbered(rows: DataFrame, desired: Desired, count: int) -> DataFrame:
+def _numbered(rows: Frame, desired: Desired, count: int) -> Frame:
     order = ", ".join([*desired.keys, *columns_of(desired.width)])
     return rows.selectExpr(f"{count}L + row_number() OVER (ORDER BY {order}) AS {INDEX}", "*")
 
 
-def relation_difference(desired: Desired, said: Said) -> DataFrame:
+def relation_difference(desired: Desired, said: Said) -> Frame:
     """For changes of a relation: `_tick`, `_diff`, c0, …, one row for each single change."""
-    from pyspark.sql import functions as F
-
     columns = columns_of(desired.width)
     net = desired.rows.selectExpr(f"{T} AS {TICK}", "_n", *columns)
     if said.rows is not None:
         net = net.unionByName(said.rows.selectExpr(TICK, f"CAST(-{DIFF} AS BIGINT) AS _n", *columns))
-        net = net.groupBy(TICK, *columns).agg(F.sum("_n").alias("_n")).where("_n <> 0")
+        net = grouped(net, [TICK, *columns], ["CAST(sum(_n) AS BIGINT) AS _n"]).where("_n <> 0")
     copies = "explode(sequence(1L, abs(_n))) AS _copy"
     return net.selectExpr(TICK, f"CAST(sign(_n) AS TINYINT) AS {DIFF}", *columns, copies).drop("_copy")
 
 
-def window_difference(desired: Desired, said: Said) -> DataFrame:
+def window_difference(desired: Desired, said: Said) -> Frame:
     """For windows: `_window`, `_tick`, `_diff`, `_header`, keys, c0, …; a revised window is said as a whole."""
     assert desired.listed is not None
     columns, keys = columns_of(desired.width), list(desired.keys)
@@ -103,9 +93,7 @@ def window_difference(desired: Desired, said: Said) -> DataFrame:
     return _revised_windows(desired, said, keys, columns).selectExpr(*final)
 
 
-def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str]) -> DataFrame:
-    from pyspark.sql import functions as F
-
+def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str]) -> Frame:
     assert said.rows is not None and desired.listed is not None
     old = said.rows.selectExpr(
         *(f"{TICK} AS {T}" if key == T else key for key in keys),
@@ -125,17 +113,16 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
     )
     both = old.unionByName(new).unionByName(heads, allowMissingColumns=True)
     # a row of a window says its tick only through the header, so that a window can move
-    counted = both.withColumn("_head_tick", F.expr(f"CASE WHEN {HEADER} THEN {T} END"))
-    net = counted.groupBy(*keys, HEADER, "_head_tick", *columns).agg(
-        F.sum("_new").alias("_new"), F.sum("_old").alias("_old"), F.max(NUMBER).alias(NUMBER)
-    )
+    counted = both.selectExpr("*", f"CASE WHEN {HEADER} THEN {T} END AS _head_tick")
+    sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
+    net = grouped(counted, [*keys, HEADER, "_head_tick", *columns], sums).where("_new > 0 OR _old > 0")
     over = f"OVER (PARTITION BY {', '.join(keys)})"
     judged = net.selectExpr(
         *keys,
         HEADER,
         *columns,
-        "CAST(_new AS INT) AS _new",
-        "CAST(_old AS INT) AS _old",
+        "_new",
+        "_old",
         f"max(CASE WHEN _old > 0 THEN {NUMBER} END) {over} AS {NUMBER}",
         f"max(CASE WHEN _new > 0 THEN _head_tick END) {over} AS _new_tick",
         f"max(CASE WHEN _old > 0 THEN _head_tick END) {over} AS _old_tick",
@@ -154,11 +141,19 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         f"{number} AS {NUMBER}",
         HEADER,
         *columns,
-        f"explode(concat(array_repeat(-1, _old), array_repeat(1, _new))) AS {DIFF}",
-    ).selectExpr(*extra, f"IF({DIFF} > 0, _new_tick, _old_tick) AS {T}", NUMBER, DIFF, HEADER, *columns)
+        "_old",
+        "explode(sequence(1, _old + _new)) AS _copy",
+    ).selectExpr(
+        *extra,
+        f"IF(_copy > _old, _new_tick, _old_tick) AS {T}",
+        NUMBER,
+        f"IF(_copy > _old, 1, -1) AS {DIFF}",
+        HEADER,
+        *columns,
+    )
 
 
-def _window_numbers(desired: Desired, listed: DataFrame, count: int) -> DataFrame:
+def _window_numbers(desired: Desired, listed: Frame, count: int) -> Frame:
     """Windows are numbered in order of creation; where they stand at regular ticks, the tick says the number."""
     if desired.grid is not None and desired.keys == (T,):
         return listed.selectExpr("*", f"{_grid_number(desired.grid, T)} AS {NUMBER}")

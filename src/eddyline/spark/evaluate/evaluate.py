@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import (
     Instants,
@@ -30,6 +28,7 @@ from eddyline.errors import InvalidAlgebra
 from eddyline.spark.evaluate import looped, relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import row_windows, row_windows_at
+from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.product import product
 from eddyline.spark.evaluate.reach import lookback
 from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
@@ -38,9 +37,6 @@ from eddyline.spark.evaluate.tables import one_row, scans
 from eddyline.spark.evaluate.timed import grid_of, time_windows
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: where the windows of a plan without a product are: at ticks, at indexes of a stream, at iterations of a loop
 TICKS, INDEXES, ITERATIONS = "ticks", "indexes", "iterations"
@@ -105,7 +101,7 @@ def _relation_windows(node: RangeWindow | LatestRowsWindow, batch: Batch, asked:
         parts = Spans.of([(batch.start, batch.start)])
     frame = relation(node, batch, Asked(parts))
     edges = ", ".join(f"{low}L" for low, _ in parts)
-    stops: DataFrame = batch.spark.range(1).selectExpr(f"explode(array({edges})) AS {T}")
+    stops: Frame = batch.frames.range(0, 1).selectExpr(f"explode(array({edges})) AS {T}")
     stops = stops.unionAll(frame.selectExpr(f"{FROM} AS {T}"))
     if isinstance(node, RangeWindow):
         stops = stops.unionAll(frame.selectExpr(f"{UNTIL} + 1 AS {T}"))

@@ -8,8 +8,9 @@ from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.desired import Desired
+from eddyline.spark.evaluate.frames import grouped, joined
 from eddyline.spark.evaluate.product import predicate_sql
-from eddyline.spark.evaluate.tuples import changes, log_of
+from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.spans import NOTHING, Spans
 
@@ -19,8 +20,6 @@ MADE_FOR = "_k0"
 
 def desired_lookup(node: StreamLookup, batch: Batch) -> Desired | None:
     """The rows of the tuples that the batch brings; a revised tuple meets the table as it stands now."""
-    from pyspark.sql import functions as F
-
     log = log_of(node.input, batch)
     if not log.fresh:
         return None
@@ -31,14 +30,14 @@ def desired_lookup(node: StreamLookup, batch: Batch) -> Desired | None:
     frame = changes(node.input, batch)
     revised = any(segment.minus for segment in log.fresh)
     if revised:
-        frame = frame.groupBy(INDEX, TICK, *columns).agg(F.sum(DIFF).alias(DIFF)).where(f"{DIFF} <> 0")
+        frame = grouped(frame, [INDEX, TICK, *columns], [NET]).where(f"{DIFF} <> 0")
     tuples = frame.where(f"{DIFF} > 0").selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns)
-    table = batch.tables(node.table.table).selectExpr(*(f"c{i} AS c{i + first}" for i in range(second)))
+    table = batch.tables(node.table.table, batch.frames).selectExpr(*(f"c{i} AS c{i + first}" for i in range(second)))
     if node.predicate is None:
-        joined = tuples.crossJoin(table)
+        made = tuples.crossJoin(table)
     else:
-        joined = tuples.join(table, F.expr(predicate_sql(node.predicate, node.schema, [])))
-    rows = joined.selectExpr(MADE_FOR, T, *columns_of(first + second))
+        made = joined(tuples, table, predicate_sql(node.predicate, node.schema, []))
+    rows = made.selectExpr(MADE_FOR, T, *columns_of(first + second))
     if not revised:
         return Desired(rows, (MADE_FOR,), first + second, NOTHING, MADE_FOR)
     again = Spans.of(segment.index for segment in log.fresh if segment.minus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,10 @@ from eddyline.algebra.loop import evaluate
 from eddyline.algebra.window import LoopWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.frames import few, joined
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import LOW, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: the number of the iteration, from 0
 AT = "_k0"
@@ -90,21 +88,13 @@ def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
     )
     chosen = chosen.astype(np.int64)
     table = pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
-    listed = _frame(batch, table)
+    listed = batch.frames.table(table)
     needed = Spans.of(zip(known.left[chosen].tolist(), known.right[chosen].tolist(), strict=True))
     width = len(node.schema)
-    from pyspark.sql import functions as F
-
     frame = tuples(node.input, batch, needed)
-    joined = frame.join(F.broadcast(listed), F.expr(f"{TICK} BETWEEN _left AND _right"))
-    rows = joined.selectExpr(AT, T, *(f"c{i}" for i in range(width)))
+    made = joined(frame, few(listed), f"{TICK} BETWEEN _left AND _right")
+    rows = made.selectExpr(AT, T, *(f"c{i}" for i in range(width)))
     return Windows(rows, listed.select(AT, T), (AT,), width)
-
-
-def _frame(batch: Batch, table: pa.Table) -> DataFrame:
-    if not table.num_rows:
-        return batch.spark.createDataFrame([], ", ".join(f"{name} BIGINT" for name in table.column_names))
-    return batch.spark.createDataFrame(table)
 
 
 def _runs(numbers: Any) -> Spans:

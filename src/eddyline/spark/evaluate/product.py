@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.schema import Schema
+from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.spans import Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Product = WindowCrossProduct | WindowJoin
 _LEFT, _RIGHT = "_lt", "_rt"
@@ -31,8 +27,8 @@ def product(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
         rows = timed.rows.where(ticks.condition(T))
         lefts = _everywhere(left, listed, timed) if left.always else rows
         rights = _everywhere(right, listed, timed) if right.always else rows
-        joined = _joined(node, lefts, rights, timed.head, left.width, right.width)
-        return Windows(joined, listed, timed.keys, width, timed.grid)
+        rows = _joined(node, lefts, rights, timed.head, left.width, right.width)
+        return Windows(rows, listed, timed.keys, width, timed.grid)
     if left.listed is right.listed:  # made of one list: every window has its counterpart
         return Windows(
             _joined(node, left.rows, right.rows, left.head, left.width, right.width), left.listed, left.keys, width
@@ -45,11 +41,9 @@ def product(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
     return _paired(node, left, right, ticks)
 
 
-def _everywhere(table: Windows, listed: DataFrame, timed: Windows) -> DataFrame:
+def _everywhere(table: Windows, listed: Frame, timed: Windows) -> Frame:
     """What was always there, in every window."""
-    from pyspark.sql import functions as F
-
-    return table.rows.crossJoin(F.broadcast(listed.select(*timed.head)))
+    return table.rows.crossJoin(few(listed.select(*timed.head)))
 
 
 def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windows:
@@ -66,7 +60,7 @@ def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
     # every row stands beside the other side's windows, so that unmatched rows can be padded in each pair
     left_rows = lefts.join(listed.select(_LEFT, *head), [_LEFT, *left_keys])
     right_rows = rights.join(listed.select(_RIGHT, *head), [_RIGHT, *right_keys])
-    joined = _joined(
+    rows = _joined(
         node,
         left_rows.select(*head, *left.columns),
         right_rows.select(*head, *right.columns),
@@ -77,11 +71,11 @@ def _paired(node: Product, left: Windows, right: Windows, ticks: Spans) -> Windo
     renaming = [f"{key} AS _k{i}" for i, key in enumerate([*left_keys, *right_keys])]
     keys = (T, *(f"_k{i}" for i in range(len(renaming))))
     width = left.width + right.width
-    rows = joined.selectExpr(T, *renaming, *(f"c{i}" for i in range(width)))
+    rows = rows.selectExpr(T, *renaming, *(f"c{i}" for i in range(width)))
     return Windows(rows, listed.selectExpr(T, *renaming), keys, width)
 
 
-def _latest_on_grids(left: Windows, right: Windows, ticks: Spans) -> DataFrame:
+def _latest_on_grids(left: Windows, right: Windows, ticks: Spans) -> Frame:
     """The same where the windows stand at regular ticks: no look at either list is needed to find the latest."""
     assert left.listed is not None and right.listed is not None and left.grid is not None and right.grid is not None
     either = left.listed.select(T).unionAll(right.listed.select(T)).distinct().where(ticks.condition(T))
@@ -90,18 +84,15 @@ def _latest_on_grids(left: Windows, right: Windows, ticks: Spans) -> DataFrame:
     return either.where(f"{T} >= {max(first, second)}").selectExpr(T, *latest)
 
 
-def _latest(left: DataFrame, right: DataFrame, ticks: Spans) -> DataFrame:
+def _latest(left: Frame, right: Frame, ticks: Spans) -> Frame:
     """For every tick with a window the ticks of the latest windows of both sides: `_t`, `_lt`, `_rt`."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     nothing = "CAST(NULL AS BIGINT)"
     both = left.selectExpr(T, f"{T} AS {_LEFT}", f"{nothing} AS {_RIGHT}").unionAll(
         right.selectExpr(T, f"{nothing} AS {_LEFT}", f"{T} AS {_RIGHT}")
     )
-    at = both.groupBy(T).agg(F.max(_LEFT).alias(_LEFT), F.max(_RIGHT).alias(_RIGHT))
-    upto = Window.orderBy(T).rowsBetween(Window.unboundedPreceding, 0)
-    seen = at.select(T, F.max(_LEFT).over(upto).alias(_LEFT), F.max(_RIGHT).over(upto).alias(_RIGHT))
+    at = grouped(both, [T], [f"max({side}) AS {side}" for side in (_LEFT, _RIGHT)])
+    upto = f"OVER (ORDER BY {T} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    seen = at.selectExpr(T, *(f"max({side}) {upto} AS {side}" for side in (_LEFT, _RIGHT)))
     return seen.where(f"{_LEFT} IS NOT NULL AND {_RIGHT} IS NOT NULL AND {ticks.condition(T)}")
 
 
@@ -110,17 +101,15 @@ def _as(windows: Windows, side: str) -> list[str]:
     return [f"{key} AS _{side}{i}" for i, key in enumerate(k for k in windows.keys if k != T)]
 
 
-def _renamed(windows: Windows, side: str) -> tuple[DataFrame, list[str]]:
+def _renamed(windows: Windows, side: str) -> tuple[Frame, list[str]]:
     tick = _LEFT if side == "l" else _RIGHT
     renaming = _as(windows, side)
     rows = windows.rows.selectExpr(f"{T} AS {tick}", *renaming, *windows.columns)
     return rows, [text.rpartition(" ")[2] for text in renaming]
 
 
-def _joined(node: Product, left: DataFrame, right: DataFrame, on: list[str], first: int, second: int) -> DataFrame:
+def _joined(node: Product, left: Frame, right: Frame, on: list[str], first: int, second: int) -> Frame:
     """The rows of both sides that are in the same window (the columns `on`) and satisfy the predicate."""
-    from pyspark.sql import functions as F
-
     lefts = left.selectExpr(*(f"{key} AS l{key}" for key in on), *(f"c{i}" for i in range(first)))
     rights = right.selectExpr(*(f"{key} AS r{key}" for key in on), *(f"c{i} AS c{i + first}" for i in range(second)))
     conditions = [f"l{key} = r{key}" for key in on]
@@ -128,12 +117,10 @@ def _joined(node: Product, left: DataFrame, right: DataFrame, on: list[str], fir
     if isinstance(node, WindowJoin):
         kind = node.kind
         conditions.append(predicate_sql(node.predicate, node.schema, on))
-    if conditions:
-        joined = lefts.join(rights, F.expr(" AND ".join(conditions)), _KINDS[kind])
-    else:
-        joined = lefts.crossJoin(rights)
+    together = " AND ".join(conditions)
+    made = joined(lefts, rights, together, _KINDS[kind]) if together else lefts.crossJoin(rights)
     head = [f"coalesce(l{key}, r{key}) AS {key}" for key in on]
-    return joined.selectExpr(*head, *(f"c{i}" for i in range(first + second)))
+    return made.selectExpr(*head, *(f"c{i}" for i in range(first + second)))
 
 
 def predicate_sql(predicate: TypedExpr, schema: Schema, on: list[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import (
@@ -28,6 +27,7 @@ from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate import relational
 from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.product import predicate_sql, product
 from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
 from eddyline.spark.evaluate.timed import window_list
@@ -35,9 +35,6 @@ from eddyline.spark.evaluate.tuples import log_of, tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import spark_sql
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FROM, UNTIL = "_from", "_until"
 _LIFE = [FROM, UNTIL]
@@ -50,7 +47,7 @@ class Asked:
 
     parts: Spans
 
-    def clipped(self, frame: DataFrame) -> DataFrame:
+    def clipped(self, frame: Frame) -> Frame:
         """Lifetimes cut to the stretches; what does not live in any of them is dropped."""
         if len(self.parts.parts) == 1:
             ((low, high),) = self.parts.parts
@@ -67,7 +64,7 @@ class Asked:
         )
 
 
-def relation(node: Operator, batch: Batch, asked: Asked) -> DataFrame:
+def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
     """`_from`, `_until` and c0, c1, …"""
     if isinstance(node, RangeWindow):
         return asked.clipped(_range(node, batch, asked))
@@ -76,7 +73,7 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> DataFrame:
     if isinstance(node, Scan):
         return asked.clipped(_scanned(node, batch, asked))
     if isinstance(node, OneRow):
-        return asked.clipped(batch.spark.range(1).selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}"))
+        return asked.clipped(batch.frames.range(0, 1).selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}"))
     if isinstance(node, WindowAlias | Instants):
         return relation(node.input, batch, asked)
     if isinstance(node, WindowSelect):
@@ -111,7 +108,7 @@ def lifetime(node: RangeWindow) -> tuple[str, str]:
     return enters, last if slide == 1 else f"({last} - pmod({last}, {slide}) + {slide - 1})"
 
 
-def _range(node: RangeWindow, batch: Batch, asked: Asked) -> DataFrame:
+def _range(node: RangeWindow, batch: Batch, asked: Asked) -> Frame:
     slide = node.slide or 1
     back = HIGH if node.range is None else node.range + slide
     frame = tuples(node.input, batch, asked.parts.grown(before=back))
@@ -120,7 +117,7 @@ def _range(node: RangeWindow, batch: Batch, asked: Asked) -> DataFrame:
     return frame.selectExpr(f"{enters} AS {FROM}", f"{last} AS {UNTIL}", *(f"c{i}" for i in range(width)))
 
 
-def _latest_rows(node: LatestRowsWindow, batch: Batch, asked: Asked) -> DataFrame:
+def _latest_rows(node: LatestRowsWindow, batch: Batch, asked: Asked) -> Frame:
     """A tuple stands until `rows` later ones of its partition have come."""
     width = len(node.schema)
     ticks = Spans.of([(_reach_back(node, batch, asked.parts.low), asked.parts.high)])
@@ -153,12 +150,12 @@ def _reach_back(node: LatestRowsWindow, batch: Batch, tick: int) -> int:
     return LOW
 
 
-def _scanned(node: Scan, batch: Batch, asked: Asked) -> DataFrame:
+def _scanned(node: Scan, batch: Batch, asked: Asked) -> Frame:
     width = len(node.schema)
     columns = [f"c{i}" for i in range(width)]
     if node.interval is None:
         (snapshot,) = batch.snapshots(node.table, None)
-        return snapshot.rows().selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}", *columns)
+        return snapshot.rows(batch.frames).selectExpr(f"{LOW}L AS {FROM}", f"{HIGH}L AS {UNTIL}", *columns)
     ticks = asked.parts.grown(before=node.interval)
     listed = window_list(scan_grid(node, batch), ticks, batch)
     rows = scanned_rows(node, batch, ticks, listed)
@@ -168,9 +165,7 @@ def _scanned(node: Scan, batch: Batch, asked: Asked) -> DataFrame:
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) -> DataFrame:
-    from pyspark.sql import functions as F
-
+def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) -> Frame:
     if isinstance(node, WindowJoin) and node.kind != "INNER":
         return _at_changes(
             [node.left, node.right], batch, asked, lambda windows: product(node, windows[0], windows[1], EVERYTHING)
@@ -185,9 +180,9 @@ def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) 
     conditions = ["_lf <= _ru", "_rf <= _lu"]
     if isinstance(node, WindowJoin):
         conditions.append(predicate_sql(node.predicate, node.schema, []))
-    joined = left.join(right, F.expr(" AND ".join(conditions)))
+    made = joined(left, right, " AND ".join(conditions))
     columns = [f"c{i}" for i in range(first + second)]
-    return joined.selectExpr(f"greatest(_lf, _rf) AS {FROM}", f"least(_lu, _ru) AS {UNTIL}", *columns)
+    return made.selectExpr(f"greatest(_lf, _rf) AS {FROM}", f"least(_lu, _ru) AS {UNTIL}", *columns)
 
 
 # -- whole relations --------------------------------------------------------------------------------------------------
@@ -195,7 +190,7 @@ def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) 
 
 def _at_changes(
     inputs: Sequence[Operator], batch: Batch, asked: Asked, compute: Callable[[list[Windows]], Windows]
-) -> DataFrame:
+) -> Frame:
     """Compute something at every tick where an input changes; its result stands until the next such tick."""
     frames = [relation(node, batch, asked) for node in inputs]
     stops = _stops(frames, batch, asked)
@@ -203,48 +198,41 @@ def _at_changes(
     return made.rows.selectExpr(f"{T} AS {FROM}", f"{_NEXT} - 1 AS {UNTIL}", *made.columns)
 
 
-def windows_at(frame: DataFrame, stops: DataFrame, width: int) -> Windows:
+def windows_at(frame: Frame, stops: Frame, width: int) -> Windows:
     """A relation as windows at some ticks."""
     made = _windows_at(frame, stops, width)
     return Windows(made.rows.drop(_NEXT), stops, (T,), width)
 
 
-def _windows_at(frame: DataFrame, stops: DataFrame, width: int) -> Windows:
+def _windows_at(frame: Frame, stops: Frame, width: int) -> Windows:
     """Each window also knows the tick of the next one, if the stops do."""
-    from pyspark.sql import functions as F
-
     head = stops.columns
-    joined = frame.join(F.broadcast(stops), F.expr(f"{T} BETWEEN {FROM} AND {UNTIL}"))
-    return Windows(joined.selectExpr(*head, *(f"c{i}" for i in range(width))), stops, tuple(head), width)
+    made = joined(frame, few(stops), f"{T} BETWEEN {FROM} AND {UNTIL}")
+    return Windows(made.selectExpr(*head, *(f"c{i}" for i in range(width))), stops, tuple(head), width)
 
 
-def _stops(frames: list[DataFrame], batch: Batch, asked: Asked) -> DataFrame:
+def _stops(frames: list[Frame], batch: Batch, asked: Asked) -> Frame:
     """The ticks at which something may change, `_t`, each with the next one or the end of its stretch, `_next`."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     edges = ", ".join(f"{low}L, {high + 1}L" for low, high in asked.parts)
-    ticks = batch.spark.range(1).selectExpr(f"explode(array({edges})) AS {T}")
+    ticks = batch.frames.range(0, 1).selectExpr(f"explode(array({edges})) AS {T}")
     for frame in frames:
         ticks = ticks.unionAll(frame.selectExpr(f"explode(array({FROM}, {UNTIL} + 1)) AS {T}"))
-    following = F.lead(T).over(Window.orderBy(T))
-    return ticks.distinct().withColumn(_NEXT, following).where(asked.parts.condition(T))
+    following = f"lead({T}) OVER (ORDER BY {T}) AS {_NEXT}"
+    return ticks.distinct().selectExpr(T, following).where(asked.parts.condition(T))
 
 
 # -- results ----------------------------------------------------------------------------------------------------------
 
 
-def net_changes(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:
+def net_changes(frame: Frame, emitted: Spans, width: int) -> Frame:
     """What enters (+n) and leaves (−n) at each of the ticks: `_t`, `_n` and the values."""
-    from pyspark.sql import functions as F
-
     columns = [f"c{i}" for i in range(width)]
     edges = f"explode(array(struct({FROM} AS t, 1 AS w), struct({UNTIL} + 1 AS t, -1 AS w))) AS _edge"
     both = frame.selectExpr(edges, *columns).selectExpr(f"_edge.t AS {T}", "_edge.w AS _w", *columns)
-    return both.where(emitted.condition(T)).groupBy(T, *columns).agg(F.sum("_w").alias("_n")).where("_n <> 0")
+    return grouped(both.where(emitted.condition(T)), [T, *columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n <> 0")
 
 
-def at_every_tick(frame: DataFrame, emitted: Spans, width: int) -> DataFrame:
+def at_every_tick(frame: Frame, emitted: Spans, width: int) -> Frame:
     """The relation at each single tick: `_t` and the values."""
     columns = [f"c{i}" for i in range(width)]
     exploded = frame.selectExpr(f"explode(sequence({FROM}, {UNTIL}, 1L)) AS {T}", *columns)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eddyline.algebra.expression import Aggregate, Call, Named, columns_of
 from eddyline.algebra.node import WINDOW
 from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.spark.evaluate.batch import columns_of as numbered
+from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.windows import Windows
-from eddyline.spark.expression import Names, names_of, spark_sql
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from eddyline.spark.expression import Names, aggregate_sql, names_of, spark_sql
 
 #: marks the row that stands for an empty window, so that aggregates over nothing are computed by Spark itself
 _GHOST = "_ghost"
@@ -60,25 +56,10 @@ def aggregate(node: WindowAggregation, windows: Windows) -> Windows:
     return windows.with_rows(grouped(prepared, group, made), width)
 
 
-def grouped(frame: DataFrame, group: list[str], aggregates: list[str]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    if not aggregates:
-        return frame.select(*group).distinct()
-    return frame.groupBy(*group).agg(*(F.expr(text) for text in aggregates))
-
-
 def _aggregate(column: Named, names: Names, ghosts: bool) -> str:
     expr = column.expr
     assert isinstance(expr, Aggregate)
-    text = spark_sql(expr, names)
-    if not ghosts:
-        return text
-    if expr.condition is None:
-        return f"{text} FILTER (WHERE NOT {_GHOST})"
-    condition = spark_sql(expr.condition, names)
-    bare = spark_sql(Aggregate(expr.function, expr.arguments, expr.type, expr.distinct), names)
-    return f"{bare} FILTER (WHERE NOT {_GHOST} AND {condition})"
+    return aggregate_sql(expr, names, among=f"NOT {_GHOST}" if ghosts else "")
 
 
 def sort(node: WindowSort, windows: Windows) -> Windows:
@@ -90,7 +71,7 @@ def sort(node: WindowSort, windows: Windows) -> Windows:
     return windows.with_rows(ranked.where(f"_rank > {node.offset}{last}").drop("_rank"))
 
 
-def with_rank(node: WindowSort, rows: DataFrame, head: list[str], width: int) -> DataFrame:
+def with_rank(node: WindowSort, rows: Frame, head: list[str], width: int) -> Frame:
     """Each row with its place in its window; ties are decided by the whole tuple."""
     names = names_in(node.input.schema)
     order = ", ".join([*(_order(key, names) for key in node.keys), *numbered(width)]) or "1"
@@ -112,7 +93,6 @@ def uses_window_time(*columns: Named | Call) -> bool:
 __all__ = [
     "aggregate",
     "distinct",
-    "grouped",
     "names_in",
     "project",
     "projected",

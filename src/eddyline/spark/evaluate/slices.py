@@ -10,7 +10,8 @@ from eddyline.algebra.relational import WindowAggregation, WindowAlias, WindowPr
 from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.evaluate.relational import grouped, names_in, projected, uses_window_time
+from eddyline.spark.evaluate.frames import grouped
+from eddyline.spark.evaluate.relational import names_in, projected, uses_window_time
 from eddyline.spark.evaluate.timed import Grid, assign, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows

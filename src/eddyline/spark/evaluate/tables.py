@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from eddyline.algebra.window import OneRow, Scan
 from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.frames import Frame, few
 from eddyline.spark.evaluate.timed import Grid, window_list
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import HIGH, Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def scan_grid(node: Scan, batch: Batch) -> Grid:
@@ -25,22 +21,20 @@ def scans(node: Scan, batch: Batch, ticks: Spans) -> Windows:
     columns = [f"c{i}" for i in range(width)]
     if node.interval is None:
         (snapshot,) = batch.snapshots(node.table, None)
-        return Windows(snapshot.rows().selectExpr(*columns), None, (), width)
+        return Windows(snapshot.rows(batch.frames).selectExpr(*columns), None, (), width)
     grid = scan_grid(node, batch)
     listed = window_list(grid, ticks, batch)
     rows = scanned_rows(node, batch, ticks, listed).selectExpr(T, *columns)
     return Windows(rows, listed, (T,), width, (grid.first, grid.step))
 
 
-def scanned_rows(node: Scan, batch: Batch, ticks: Spans, listed: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
+def scanned_rows(node: Scan, batch: Batch, ticks: Spans, listed: Frame) -> Frame:
     found = list(batch.snapshots(node.table, ticks))
     parts = []
     for snapshot, following in zip(found, [*found[1:], None], strict=True):
         until = HIGH if following is None else following.tick - 1
         when = listed.where(Spans.of([(snapshot.tick, until)]).condition(T))
-        parts.append(snapshot.rows().crossJoin(F.broadcast(when)))
+        parts.append(snapshot.rows(batch.frames).crossJoin(few(when)))
     result = parts[0]
     for part in parts[1:]:
         result = result.unionAll(part)
@@ -48,4 +42,4 @@ def scanned_rows(node: Scan, batch: Batch, ticks: Spans, listed: DataFrame) -> D
 
 
 def one_row(node: OneRow, batch: Batch) -> Windows:
-    return Windows(batch.spark.range(1).selectExpr("1 AS _one").drop("_one"), None, (), 0)
+    return Windows(batch.frames.range(0, 1).selectExpr("1 AS _one").drop("_one"), None, (), 0)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import Spans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -47,13 +44,13 @@ def grid_of(node: Operator, batch: Batch) -> Grid:
     return Grid(begin + node.range, node.slide, -node.range, -1, batch.now.reached, batch.before.reached)
 
 
-def window_list(grid: Grid, ticks: Spans, batch: Batch) -> DataFrame:
+def window_list(grid: Grid, ticks: Spans, batch: Batch) -> Frame:
     """The windows that stand at some of the ticks by now."""
     within = ticks.within(grid.first, grid.last)
     if not within:
-        return batch.spark.range(0).selectExpr(f"id AS {T}")
+        return batch.frames.range(0, 0).selectExpr(f"id AS {T}")
     low = -(-(within.low - grid.first) // grid.step) * grid.step + grid.first
-    listed = batch.spark.range(low, within.high + 1, grid.step, 1).selectExpr(f"id AS {T}")
+    listed = batch.frames.range(low, within.high + 1, grid.step).selectExpr(f"id AS {T}")
     return listed if len(within.parts) == 1 else listed.where(within.condition(T))
 
 
@@ -62,7 +59,7 @@ def needed(grid: Grid, ticks: Spans) -> Spans:
     return ticks.within(grid.first, grid.last).mapped(lambda a, b: (a + grid.left, b + grid.right))
 
 
-def assign(frame: DataFrame, grid: Grid, ticks: Spans, tick: str = TICK) -> DataFrame:
+def assign(frame: Frame, grid: Grid, ticks: Spans, tick: str = TICK) -> Frame:
     """Each row once for every window it is in, with the window's tick as `_t`."""
     within = ticks.within(grid.first, grid.last)
     soonest, latest = f"({tick} - {grid.right})", f"({tick} - {grid.left})"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate.batch import Batch, Log, columns_of
+from eddyline.spark.evaluate.frames import Frame, few, grouped
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.spans import EVERYTHING, Spans
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+#: how often a version of a tuple stands, once all weights are added up
+NET = f"CAST(sum({DIFF}) AS BIGINT) AS {DIFF}"
 
 
 def log_of(plan: Operator, batch: Batch) -> Log:
@@ -25,7 +25,7 @@ def log_of(plan: Operator, batch: Batch) -> Log:
     return batch.logs[plan.name]
 
 
-def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spans = EVERYTHING) -> DataFrame:
+def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spans = EVERYTHING) -> Frame:
     """The standing tuples with these ticks and indexes: `_index`, `_tick` and c0, c1, …"""
     log = log_of(plan, batch)
     needed = [s for s in log.segments if ticks.meets(*s.tick) and indexes.meets(*s.index)]
@@ -33,7 +33,7 @@ def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spa
     return apply_chain(plan, standing(frame, needed))
 
 
-def changes(plan: Operator, batch: Batch) -> DataFrame:
+def changes(plan: Operator, batch: Batch) -> Frame:
     """What the batch brings, selected and projected: also `_diff`."""
     log = log_of(plan, batch)
     frame = batch.read(log, log.fresh).where(f"{DIFF} <> 0")
@@ -42,22 +42,20 @@ def changes(plan: Operator, batch: Batch) -> DataFrame:
     return apply_chain(plan, frame, (DIFF,))
 
 
-def standing(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
+def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
     """The tuples that are there once all weights are added up. Only tuples that were ever revised cost a grouping."""
     if not any(segment.minus for segment in segments):
         return frame.where(f"{DIFF} > 0").drop(DIFF)
-    from pyspark.sql import functions as F
-
     plain = frame.where(f"{DIFF} <> 0")
     revised = plain.where(f"{DIFF} < 0").select(INDEX).distinct()
-    untouched = plain.join(F.broadcast(revised), INDEX, "left_anti").drop(DIFF)
-    versions = plain.join(F.broadcast(revised), INDEX, "left_semi")
+    untouched = plain.join(few(revised), INDEX, "left_anti").drop(DIFF)
+    versions = plain.join(few(revised), INDEX, "left_semi")
     columns = [column for column in frame.columns if column != DIFF]
-    weights = versions.groupBy(*columns).agg(F.sum(DIFF).alias(DIFF))
+    weights = grouped(versions, columns, [NET])
     return untouched.select(*columns).unionAll(weights.where(f"{DIFF} > 0").select(*columns))
 
 
-def apply_chain(plan: Operator, frame: DataFrame, more: tuple[str, ...] = ()) -> DataFrame:
+def apply_chain(plan: Operator, frame: Frame, more: tuple[str, ...] = ()) -> Frame:
     """Selections and projections over the rows of a log; `_index`, `_tick` and the columns of `more` stay."""
     kept = [INDEX, TICK, *more]
     if isinstance(plan, StreamReceive | StreamAcquire):

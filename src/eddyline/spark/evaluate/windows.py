@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from eddyline.spark.evaluate.batch import columns_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from eddyline.spark.evaluate.frames import Frame
 
 #: the tick of a window
 T = "_t"
@@ -21,8 +18,8 @@ class Windows:
     `keys` name a window and put the list in order. A table that was always there has neither keys nor ticks.
     """
 
-    rows: DataFrame  # keys, _t, c0, c1, …
-    listed: DataFrame | None  # keys, _t; None: always there
+    rows: Frame  # keys, _t, c0, c1, …
+    listed: Frame | None  # keys, _t; None: always there
     keys: tuple[str, ...]
     width: int
     #: (first, step): in a product on one grid, the windows of both sides stand at the same ticks
@@ -43,5 +40,5 @@ class Windows:
     def columns(self) -> list[str]:
         return columns_of(self.width)
 
-    def with_rows(self, rows: DataFrame, width: int | None = None) -> Windows:
+    def with_rows(self, rows: Frame, width: int | None = None) -> Windows:
         return Windows(rows, self.listed, self.keys, self.width if width is None else width, self.grid)

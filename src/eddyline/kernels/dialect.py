@@ -1,0 +1,113 @@
+"""Spark SQL expressions as the kernel writes them.
+
+Where both say different things in the same words, the difference is written out: division by zero is NULL, an average
+adds up DOUBLEs, constants have types. What overflows is an error in the kernel; the stage then runs on Spark, whose
+integers wrap around.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+#: functions that every connection of the kernel is given
+MACROS = ("CREATE OR REPLACE MACRO pmod(a, b) AS ((a % b) + b) % b",)
+
+#: a number that may differ from batch to batch: a tick, an index, the number of a batch. The one that is an INT with a
+#: minus sign and a BIGINT without it stays what it is.
+_NUMBER = re.compile(r"(?<![\w.'\"`])(?!2147483648\b)\d{2,}(?=L?\b)(?![\w.]*[.'\"`eED])")
+_INT, _BIGINT, _DOUBLE = (exp.DataType.build(name) for name in ("INT", "BIGINT", "DOUBLE"))
+#: what stands for it in texts that are remembered: an INT for an INT, a BIGINT for a BIGINT
+_STAND_INS = {_INT: 2_013_765_400, _BIGINT: 4_613_765_400_000_000_000}
+
+
+class Untranslatable(Exception):
+    """The kernel has no words for it."""
+
+
+def kernel_sql(text: str) -> tuple[str, str]:
+    """An expression, and the name of the column that it makes.
+
+    >>> kernel_sql("pmod(`a b`, 120L) AS c0")
+    ('PMOD("a b", CAST(120 AS BIGINT)) AS c0', 'c0')
+
+    Texts that differ in their numbers alone are translated once: ticks are new in every batch.
+    """
+    numbers: dict[str, str] = {}
+
+    def stand_in(found: re.Match[str]) -> str:
+        name = str(_STAND_INS[_type_of(int(found[0]))] + len(numbers))
+        numbers[name] = found[0]
+        return name
+
+    written, name = _translated(_NUMBER.sub(stand_in, text))
+    for standing, number in numbers.items():
+        written = written.replace(standing, number)
+    return written, name
+
+
+@lru_cache(maxsize=20_000)
+def _translated(text: str) -> tuple[str, str]:
+    try:
+        whole = exp.Tuple(expressions=[sqlglot.parse_one(text, read="spark")])
+    except SqlglotError as problem:
+        raise Untranslatable(text) from problem
+    for node in reversed(list(whole.walk())):  # from below: what is rewritten has its parts rewritten already
+        changed = _same_meaning(node)
+        if changed is not node:
+            node.replace(changed)
+    (found,) = whole.expressions
+    return found.sql("duckdb"), found.alias_or_name
+
+
+def _same_meaning(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Cast | exp.TryCast):
+        return _cast(node)
+    if _is_number(node) and not isinstance(node.parent, exp.Cast | exp.TryCast | exp.Neg):
+        return exp.Cast(this=node.copy(), to=_type_of(int(node.name)))
+    if isinstance(node, exp.Neg) and _is_number(node.this):
+        return exp.Cast(this=exp.Literal.number(f"-{node.this.name}"), to=_type_of(-int(node.this.name)))
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Cast) and _is_number(node.this.this):
+        return exp.Cast(this=exp.Literal.number(f"-{node.this.this.name}"), to=node.this.to)
+    if isinstance(node, exp.Mod | exp.IntDiv):
+        return type(node)(this=node.this.copy(), expression=_not_zero(node.expression))
+    if isinstance(node, exp.CountIf):  # over nothing it would be NULL
+        counted = exp.Case(ifs=[exp.If(this=node.this.copy(), true=exp.true())])
+        return exp.Count(this=counted)
+    if isinstance(node, exp.Avg) and not isinstance(node.parent, exp.Filter):
+        return _average(node.this, lambda aggregate: aggregate)
+    if isinstance(node, exp.Filter) and isinstance(node.this, exp.Avg):
+        where = node.expression
+        return _average(node.this.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy()))
+    return node
+
+
+def _cast(node: exp.Cast | exp.TryCast) -> exp.Expr:
+    """A constant with a point is read from text: by way of a DECIMAL it could be off by the last bit."""
+    value = node.this.copy()
+    if node.to == _DOUBLE and isinstance(value, exp.Literal):
+        value = exp.Literal.string(value.name)
+    return exp.Cast(this=value, to=node.to.copy())
+
+
+def _average(value: exp.Expr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    total = among(exp.Sum(this=exp.Cast(this=value.copy(), to=_DOUBLE.copy())))
+    return exp.Paren(this=exp.Div(this=total, expression=_not_zero(among(exp.Count(this=value.copy())))))
+
+
+def _not_zero(divisor: exp.Expr) -> exp.Expr:
+    return exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0))
+
+
+def _is_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
+
+
+def _type_of(number: int) -> exp.DataType:
+    """The type that Spark gives a whole number without a suffix."""
+    return _INT if -(2**31) <= number < 2**31 else _BIGINT

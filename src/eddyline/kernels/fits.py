@@ -1,0 +1,139 @@
+"""Which plans mean exactly the same in the kernel as in Spark, NULLs, NaN and overflows included.
+
+What is not known to be the same runs on Spark. Overflows need not be known: the kernel stops at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.node import Operator
+from eddyline.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTEGER_BITS,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    is_integer,
+)
+from eddyline.algebra.window import OneRow
+
+_NUMBERS = frozenset({*INTEGER_BITS, FLOAT, DOUBLE})
+_HELD = _NUMBERS | {BOOLEAN, STRING, DATE, TIMESTAMP}
+#: the kernel computes with narrower integers in wider ones, where they do not overflow
+_COMPUTED = frozenset({INTEGER, BIGINT, FLOAT, DOUBLE})
+_COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in"})
+_LOGICAL = frozenset({"and", "or", "not", "is null", "case", "coalesce", "if", "nvl"})
+_ARITHMETIC = frozenset({"+", "-", "*", "neg", "abs", "positive"})
+_DIVIDING = frozenset({"/", "%", "div"})
+_AGGREGATES = frozenset({"count", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or"})
+
+
+def why_not(plan: Operator) -> str | None:
+    """What keeps the plan from running in the kernel; None if nothing does."""
+    for operator in plan.walk():
+        if isinstance(operator, OneRow):
+            return "it has no input"
+        for field in operator.schema.fields:
+            if field.type not in _HELD:
+                return f"{field.name} is a {field.type}"
+        for expr in _expressions(operator):
+            reason = why_not_expression(expr)
+            if reason is not None:
+                return reason
+    return None
+
+
+def why_not_expression(expr: Expr) -> str | None:
+    """The same for an expression."""
+    reasons = (_why_not(cast(TypedExpr, part)) for part in expr.walk())
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _expressions(operator: Operator) -> Iterator[Expr]:
+    """Those of the operator itself, wherever among its fields they are."""
+    for field in fields(operator):
+        yield from _expressions_in(getattr(operator, field.name))
+
+
+def _expressions_in(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Operator | str):
+        return
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, Iterable):
+        for part in value:
+            yield from _expressions_in(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _expressions_in(getattr(value, field.name))
+
+
+def _why_not(expr: TypedExpr) -> str | None:
+    if expr.type not in _HELD:
+        return f"there is a {expr.type}"
+    if isinstance(expr, Column):
+        return None
+    if isinstance(expr, Literal):
+        # a NULL is typed by what it stands beside, and years outside of four digits are written in other ways
+        strange = expr.type in (DATE, TIMESTAMP) and expr.value is not None and not 1000 <= expr.value.year <= 9999
+        return "there is a constant far from now" if strange else None
+    given = [cast(TypedExpr, argument).type for argument in expr.arguments]
+    if isinstance(expr, Aggregate):
+        return _why_not_aggregate(expr, given)
+    return None if _is_same(expr, given) else f"{expr.function} is Spark's"
+
+
+def _is_same(call: Call, given: list[DataType]) -> bool:
+    function = call.function
+    if function in _COMPARING:
+        return _meet(given)
+    if function in _LOGICAL:
+        return True
+    if function == "neg" and isinstance(call.arguments[0], Literal):
+        return False  # the kernel widens the least number of a type when it changes its sign
+    if function in _ARITHMETIC:
+        return call.type in _COMPUTED and _meet(given)
+    if function in _DIVIDING:
+        return call.type in _COMPUTED and _meet(given) and (function != "div" or all(map(is_integer, given)))
+    if function == "cast":
+        return _widens(given[0], call.type)
+    if function == "||":
+        return set(given) == {STRING}
+    if function == "like":
+        pattern = call.arguments[1]
+        return len(given) == 2 and isinstance(pattern, Literal) and "\\" not in (pattern.value or "\\")
+    return False
+
+
+def _meet(given: list[DataType]) -> bool:
+    """Whether values of these types become values of one type in the same way."""
+    types = set(given)
+    return len(types) == 1 or all(is_integer(type_) or type_ == DOUBLE for type_ in types) or types == {FLOAT, DOUBLE}
+
+
+def _widens(given: DataType, to: DataType) -> bool:
+    if given == to or (given == FLOAT and to == DOUBLE):
+        return True
+    if not is_integer(given):
+        return False
+    return to == DOUBLE or (is_integer(to) and INTEGER_BITS[given] <= INTEGER_BITS[to])
+
+
+def _why_not_aggregate(aggregate: Aggregate, given: list[DataType]) -> str | None:
+    function = aggregate.function
+    if function not in _AGGREGATES or (aggregate.distinct and function not in ("count", "min", "max")):
+        return f"{function} is Spark's"
+    if function == "count" and len(given) > 1:
+        return "it counts several values at once"
+    if function in ("sum", "avg") and given[0] not in _NUMBERS:
+        return f"there is a {function} of {given[0]}"
+    return None

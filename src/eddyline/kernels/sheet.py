@@ -1,0 +1,167 @@
+"""The work of a stage as one SQL statement, put together step by step.
+
+A frame has the methods of Spark's DataFrame that the evaluation uses, under the same names, so that one evaluation
+serves both. Each step is a named part of the statement; a part that several others use is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from eddyline.kernels.dialect import kernel_sql
+
+_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
+_CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
+
+
+@dataclass
+class Sheet:
+    """What a statement is made of. `files` and `tables` are what the task binds its leaves to."""
+
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by leaf, the segments to open
+    tables: dict[str, pa.Table] = field(default_factory=dict)  # by leaf, rows that come with the work
+    _parts: int = 0
+
+    def read(self, paths: Sequence[str], fields: Mapping[str, str], columns: Sequence[str]) -> Frame:
+        """Rows of segments: the columns they have with their types in Spark, and what is made of them."""
+        if not paths:
+            return self.empty(fields).selectExpr(*columns)
+        leaf = f"leaf{len(self.files) + len(self.tables)}"
+        self.files[leaf] = tuple(paths)
+        return Frame(self, f"SELECT * FROM {leaf}", list(fields), ()).selectExpr(*columns)
+
+    def range(self, low: int, end: int, step: int = 1) -> Frame:
+        """low, low + step, … below end, as `id`."""
+        return Frame(self, f"SELECT UNNEST(RANGE({low}, {end}, {step})) AS id", ["id"], ())
+
+    def empty(self, fields: Mapping[str, str]) -> Frame:
+        columns = [kernel_sql(f"CAST(NULL AS {type_}) AS {_quoted(name)}")[0] for name, type_ in fields.items()]
+        return Frame(self, f"SELECT {', '.join(columns)} WHERE false", list(fields), ())
+
+    def table(self, rows: pa.Table) -> Frame:
+        leaf = f"leaf{len(self.files) + len(self.tables)}"
+        self.tables[leaf] = rows
+        return Frame(self, f"SELECT * FROM {leaf}", rows.column_names, ())
+
+    def new_name(self) -> str:
+        self._parts += 1
+        return f"f{self._parts}"
+
+
+class Frame:
+    """A part of the statement: rows with known columns."""
+
+    def __init__(self, sheet: Sheet, sql: str, columns: list[str], inputs: tuple[Frame, ...]) -> None:
+        self._sheet, self._sql, self._inputs = sheet, sql, inputs
+        self.columns = columns
+        self._name = sheet.new_name()
+
+    def statement(self) -> str:
+        """The whole statement that gives the rows of this frame."""
+        uses: dict[Frame, int] = {}
+        order = _in_order(self, uses)
+        # what is used twice is computed once; what is used once melts into its user, down to what is read from files
+        parts = [f"{f._name} AS {'' if uses[f] > 1 else 'NOT '}MATERIALIZED ({f._sql})" for f in order if f is not self]
+        return f"WITH {', '.join(parts)} {self._sql}" if parts else self._sql
+
+    # -- as a DataFrame has them --------------------------------------------------------------------------------------
+
+    def selectExpr(self, *texts: str) -> Frame:
+        written, names = [], []
+        for text in texts:
+            if text == "*":
+                written.append("*")
+                names += self.columns
+            else:
+                sql, name = kernel_sql(text)
+                written.append(sql)
+                names.append(name)
+        return self._made(f"SELECT {', '.join(written)} FROM {self._name}", names)
+
+    def select(self, *columns: str) -> Frame:
+        return self._made(f"SELECT {_list(columns)} FROM {self._name}", list(columns))
+
+    def where(self, condition: str) -> Frame:
+        return self._made(f"SELECT * FROM {self._name} WHERE {kernel_sql(condition)[0]}", self.columns)
+
+    def drop(self, *columns: str) -> Frame:
+        return self.select(*(column for column in self.columns if column not in columns))
+
+    def distinct(self) -> Frame:
+        return self._made(f"SELECT DISTINCT * FROM {self._name}", self.columns)
+
+    def unionAll(self, other: Frame) -> Frame:
+        sql = f"SELECT * FROM {self._name} UNION ALL SELECT * FROM {other._name}"
+        return Frame(self._sheet, sql, self.columns, (self, other))
+
+    def unionByName(self, other: Frame, allowMissingColumns: bool = False) -> Frame:
+        columns = [*self.columns, *(column for column in other.columns if column not in self.columns)]
+        sides = []
+        for side in (self, other):
+            assert allowMissingColumns or len(side.columns) == len(columns)
+            chosen = [_quoted_column(c) if c in side.columns else f"NULL AS {_quoted_column(c)}" for c in columns]
+            sides.append(f"SELECT {', '.join(chosen)} FROM {side._name}")
+        return Frame(self._sheet, " UNION ALL ".join(sides), columns, (self, other))
+
+    def join(self, other: Frame, on: str | Sequence[str], how: str = "inner") -> Frame:
+        keys = [on] if isinstance(on, str) else list(on)
+        using = f"USING ({_list(keys)})"
+        if how in _CHOOSING:
+            sql = f"SELECT * FROM {self._name} {_CHOOSING[how]} {other._name} {using}"
+            return Frame(self._sheet, sql, self.columns, (self, other))
+        columns = [*keys, *(c for c in (*self.columns, *other.columns) if c not in keys)]
+        sql = f"SELECT {_list(columns)} FROM {self._name} {_JOINS[how]} {other._name} {using}"
+        return Frame(self._sheet, sql, columns, (self, other))
+
+    def crossJoin(self, other: Frame) -> Frame:
+        sql = f"SELECT * FROM {self._name} CROSS JOIN {other._name}"
+        return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
+
+    # -- what a DataFrame has in other words --------------------------------------------------------------------------
+
+    def grouped(self, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
+        made = [kernel_sql(text) for text in aggregates]
+        head = [_quoted_column(key) for key in keys]
+        group = f" GROUP BY {', '.join(head)}" if head else ""
+        sql = f"SELECT {', '.join([*head, *(sql for sql, _ in made)])} FROM {self._name}{group}"
+        return self._made(sql, [*keys, *(name for _, name in made)])
+
+    def joined(self, other: Frame, condition: str, how: str = "inner") -> Frame:
+        sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
+        return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
+
+    def _made(self, sql: str, columns: list[str]) -> Frame:
+        return Frame(self._sheet, sql, columns, (self,))
+
+
+def _in_order(last: Frame, uses: dict[Frame, int]) -> list[Frame]:
+    """All frames that one is made of, each after its inputs; counts how often each is used."""
+    order: list[Frame] = []
+    waiting = [(last, False)]
+    while waiting:
+        frame, done = waiting.pop()
+        if done:
+            order.append(frame)
+        elif frame not in uses:
+            uses[frame] = 0
+            waiting.append((frame, True))
+            waiting += [(source, False) for source in reversed(frame._inputs)]
+    for frame in order:
+        for source in frame._inputs:
+            uses[source] += 1
+    return order
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _quoted_column(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(map(_quoted_column, names))

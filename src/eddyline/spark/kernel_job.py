@@ -1,0 +1,86 @@
+"""Stages that run in the kernel: which they are, what their tasks do, and the one Spark job that runs them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from eddyline.kernels.dialect import Untranslatable
+from eddyline.kernels.fits import why_not
+from eddyline.kernels.sheet import Frame, Sheet
+from eddyline.kernels.task import Reference, Work, done
+from eddyline.log.results import StageResult
+from eddyline.spark.evaluate.batch import Batch, Log
+from eddyline.spark.evaluate.frames import Frames
+from eddyline.spark.stages import LINEAR, Stage
+from eddyline.spark.work import stage_frame
+from eddyline.spark.writer import segment_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: beyond that many rows one task would take too long; Spark's own plans spread over all cores
+MOST_ROWS = 1_000_000
+#: as many rows are worth a task of their own
+_WORTH_A_TASK = 50_000
+
+
+@lru_cache(maxsize=10_000)
+def reason_for_spark(stage: Stage) -> str | None:
+    """Why a stage cannot run in the kernel; None if it can."""
+    return why_not(stage.plan)
+
+
+def works_of(stage: Stage, view: Batch, had: StageResult | None, number: int, root: str) -> list[Work] | None:
+    """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it."""
+    works = []
+    for part in _parts(stage, view):
+        sheet = Sheet()
+        reads = 0
+
+        def count(rows: int) -> None:
+            nonlocal reads
+            reads += rows
+
+        try:
+            frame = stage_frame(stage, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
+        except Untranslatable:
+            return None
+        if reads > MOST_ROWS:
+            return None
+        if frame is not None:
+            made = cast(Frame, frame)
+            schema = segment_schema(made.columns, stage)
+            works.append(Work(stage.name, number, root, made.statement(), sheet.files, sheet.tables, schema))
+    return works
+
+
+def _parts(stage: Stage, view: Batch) -> list[Batch]:
+    """A stage that works tuple by tuple is spread over tasks, each with some of the new segments."""
+    if stage.kind != LINEAR:
+        return [view]
+    ((name, log),) = view.logs.items()
+    if len(log.fresh) < 2 or any(segment.minus for segment in log.fresh):
+        return [view]
+    groups: list[list[int]] = [[]]
+    rows = 0
+    for position, segment in enumerate(log.fresh):
+        if rows >= _WORTH_A_TASK:
+            groups.append([])
+            rows = 0
+        groups[-1].append(position)
+        rows += segment.rows
+    return [replace(view, logs={name: _only(log, group)}) for group in groups]
+
+
+def _only(log: Log, positions: Sequence[int]) -> Log:
+    return replace(log, fresh=[log.fresh[position] for position in positions])
+
+
+def run(spark: SparkSession, works: Sequence[Work]) -> list[Reference]:
+    """Let Spark's tasks do the works: one job without a plan, so that a small batch costs little more than its data."""
+    context = spark.sparkContext
+    slices = min(len(works), 4 * context.defaultParallelism)
+    return context.parallelize(works, slices).mapPartitions(done).collect()
