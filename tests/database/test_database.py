@@ -69,7 +69,7 @@ def test_what_comes_beyond_the_retention_is_set_aside(db: eddyline.Database) -> 
     assert db.sql("UPDATE road SET t = t - 1") == Pushed(1, 1)  # 110 may not become 109
     assert db.sql("DELETE FROM road WHERE t < 110") == Pushed(0, 0)
     assert [(r.file, r.line, r.reason) for r in db.rejects] == [
-        ("push", 2, "tick 89 is 11 ticks beyond the retention of road"),
+        ("push", 2, "tick 89 is 1 tick beyond the retention of road"),
         ("push", 1, "tick 109 is 1 tick beyond the retention of road"),
         ("INSERT", 1, "tick 109 is 1 tick beyond the retention of road"),
         ("push", 1, "_ref 1: tuple 1 is beyond the retention of road"),
