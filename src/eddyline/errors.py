@@ -192,6 +192,12 @@ class NoSuchTuple(EddylineError):
     code, sqlstate = "NO_SUCH_TUPLE", "02000"
 
 
+class BeyondRetention(EddylineError):
+    """A row, or a revision of a tuple, that comes later than its stream takes it."""
+
+    code, sqlstate = "BEYOND_RETENTION", "22008"
+
+
 class SparkUnavailable(EddylineError):
     """Spark cannot be started: no usable Java, a master that is not there, a port or memory it cannot have."""
 

@@ -57,6 +57,28 @@ def test_what_is_pushed_is_answered_and_corrected(db: eddyline.Database) -> None
     assert db.queries == ("hot", "sums")  # a query over tables leaves nothing behind
 
 
+def test_what_comes_beyond_the_retention_is_set_aside(db: eddyline.Database) -> None:
+    db.sql(f"{ROAD} RETAIN 10")
+    all_ = db.sql("CREATE QUERY everything AS SELECT t, temp FROM road")
+    road = db.stream("road")
+    assert road.push([(1, 100, 1), (1, 89, 2), (1, 90, 3), (1, 120, 4)]) == Pushed(3, 1)
+    assert road.push(pa.table({"site": [1, 1], "t": [109, 110], "temp": [5, 6]})) == Pushed(1, 1)
+    assert db.sql("INSERT INTO road VALUES (1, 109, 7), (1, 111, 8)") == Pushed(1, 1)
+    assert road.delete([1, 3]) == Pushed(1, 1)
+    assert db.sql("UPDATE road SET temp = 0") == Pushed(2, 0)  # tuples 1 and 2 are beyond, 3 is deleted
+    assert db.sql("UPDATE road SET t = t - 1") == Pushed(1, 1)  # 110 may not become 109
+    assert db.sql("DELETE FROM road WHERE t < 110") == Pushed(0, 0)
+    assert [(r.file, r.line, r.reason) for r in db.rejects] == [
+        ("push", 2, "tick 89 is 1 tick beyond the retention of road"),
+        ("push", 1, "tick 109 is 1 tick beyond the retention of road"),
+        ("INSERT", 1, "tick 109 is 1 tick beyond the retention of road"),
+        ("push", 1, "_ref 1: tuple 1 is beyond the retention of road"),
+        ("UPDATE", 4, "_ref 4: its new tick 109 is 1 tick beyond the retention of road"),
+    ]
+    db.flush()
+    assert sorted(rows_of(all_)) == [(90, 3), (100, 1), (110, 0), (110, 0)]
+
+
 def test_queries_come_and_go_while_data_flows(db: eddyline.Database) -> None:
     """One run of the streaming query serves them all; each answers exactly what came after it was created."""
     db.sql(ROAD)

@@ -116,6 +116,17 @@ def test_files_are_read_on_where_reading_stopped(spark: Any, tmp_path: Path, mon
     assert (tmp_path / "db/rejects/s.csv").read_text().count("\n") == 2
 
 
+def test_the_retention_outlasts_the_process(spark: Any, tmp_path: Path) -> None:
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t RETAIN '1 minute'")
+        db.stream("s").push([(1, 100), (2, 200)])
+        db.stream("s").delete(2)
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        assert db.stream("s").push([(3, 139), (4, 140)]) == eddyline.database.stream.Pushed(1, 1)
+        assert [reject.reason for reject in db.rejects] == ["tick 139 is 1 tick beyond the retention of s"]
+        assert db.sql("DELETE FROM s") == eddyline.database.stream.Pushed(1, 0)
+
+
 def test_a_lock_goes_with_its_owner(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "db"))
     code = (

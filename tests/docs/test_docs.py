@@ -38,7 +38,7 @@ from eddyline.algebra.functions.datetimes import EXTRACT_FIELDS
 from eddyline.binder import call, rewrite
 from eddyline.binder.statement import StatementBinder
 from eddyline.cli.main import app
-from eddyline.errors import EddylineError, InvalidAlgebra, NoSuchTuple
+from eddyline.errors import BeyondRetention, EddylineError, InvalidAlgebra, NoSuchTuple
 from eddyline.language import parse_script
 from eddyline.language.parsing.query import TAG_FUNCTIONS
 from eddyline.output import table
@@ -310,7 +310,7 @@ def error_codes() -> set[tuple[str, str]]:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         # bugs of ours; and what becomes the reason of a row set aside
-        if kind not in (EddylineError, InvalidAlgebra, NoSuchTuple):
+        if kind not in (EddylineError, InvalidAlgebra, NoSuchTuple, BeyondRetention):
             found.add((kind.code, kind.sqlstate))
     return found | {("SYSTEM_ERROR", "58000")}
 

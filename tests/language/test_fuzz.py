@@ -27,7 +27,7 @@ WORDS = (
     *("SITES", "EVERY", "MIN", "SEC", "ROW", "for", "WindowIs", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS"),
     *("NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "COUNT", "SUM", "MIN", "wtime", "tag_count", "EQUALITY"),
     *("JACCARD", "s", "r", "d", "a", "b", "c", "t", "name", "x", "ST", "TICK", "OBJECT", "TAGSIGN", "TAG_LIFESPAN"),
-    *("INTEGER", "STRING", "TIMESTAMP", "csv", "OPTIONS", "path"),
+    *("INTEGER", "STRING", "TIMESTAMP", "csv", "OPTIONS", "path", "RETAIN", "INTERVAL"),
 )
 SYMBOLS = (*"()[]{}.,;:*+-/%=<>!|'\"`&@#$?\\~^", "==", "<=", "<=>", "::", "->", "--", "/*", "*/", "||", "++", "\n")
 VALUES = (

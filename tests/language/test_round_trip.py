@@ -17,6 +17,13 @@ STATEMENTS = [
     "CREATE SENSED STREAM road (site INTEGER, time INTEGER) SITES (1, 2) EVERY 1 MIN TIMESTAMP BY time USING csv "
     "OPTIONS (path 'road.csv', sep ';', header 'false')",
     "CREATE STREAM IF NOT EXISTS network.tcpdump (ts TIMESTAMP, len BIGINT, d DECIMAL(10, 2), f FLOAT, x CHAR(4))",
+    "CREATE STREAM s (v INTEGER, t INTEGER) RETAIN 100 TIMESTAMP BY t USING csv OPTIONS (path 's.csv')",
+    "CREATE STREAM s (v INTEGER) USING http RETAIN '1 hour 30 minutes'",
+    "CREATE STREAM s (v INTEGER) RETAIN 10 MIN",
+    "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1' HOUR USING http",
+    "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1 day 2 hours' USING http",
+    "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1 02:03' DAY TO MINUTE TIMESTAMP BY v",
+    "r: pushed (v:integer) RETAIN 5 s: pushed (v:integer) RETAIN 5 S t: stored (v:integer)",
     "CREATE TABLE t (a STRING COMMENT 'a name', b ARRAY<DOUBLE>)",
     "road: sensed (site:integer, time:integer)",
     "Prices( long timestamp; char(4) symbol; float price; )",

@@ -14,60 +14,96 @@ from hypothesis import strategies as st
 
 from eddyline.algebra.answer import RelationAnswer, TupleAnswer, WindowAnswer
 from eddyline.session import Session
+from eddyline.sources import Reject
 from laws.oracle import TaggedTuple
 
 #: `make test-long` asks for more
 EXAMPLES = int(os.environ.get("EDDYLINE_TEST_EXAMPLES", "1"))
 
-SCHEMA = """
-CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t USING json OPTIONS (path 's.jsonl');
-CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t USING json OPTIONS (path 'r.jsonl');
+
+def schema(s: str = "", r: str = "") -> str:
+    """The extents; `s` and `r` are clauses of the two streams."""
+    return f"""
+CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t {s} USING json OPTIONS (path 's.jsonl');
+CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t {r} USING json OPTIONS (path 'r.jsonl');
 CREATE TABLE d (a INTEGER, name STRING) USING json OPTIONS (path 'd.jsonl');
 """
+
+
+SCHEMA = schema()
 TABLE = [(0, "zero"), (1, "one"), (1, "uno"), (2, "two")]
 
 
 @dataclass
+class Story:
+    """What becomes of the rows of one stream, taken one after the other."""
+
+    retain: int | None
+    tuples: dict[int, TaggedTuple] = field(default_factory=dict)
+    arrived: int = 0
+    top: int = -(10**9)
+    rejected: list[int] = field(default_factory=list)  # lines
+
+    @property
+    def horizon(self) -> int:
+        """The smallest tick that is taken."""
+        return -(10**9) if self.retain is None else self.top - self.retain
+
+    def take(self, line: int, row: dict[str, Any], second: str) -> None:
+        op = row.get("_op", "+")
+        if op == "#":
+            return
+        index = self.arrived + 1 if op == "+" else row["_ref"]
+        revisable = index in self.tuples and self.tuples[index].tick >= self.horizon
+        if (op != "+" and not revisable) or (op != "-" and row["t"] < self.horizon):
+            self.rejected.append(line)
+        elif op == "-":
+            del self.tuples[index]
+        else:
+            self.arrived = max(self.arrived, index)
+            self.top = max(self.top, row["t"])
+            self.tuples[index] = TaggedTuple(row["t"], index, (row["a"], row[second], row["t"]))
+
+
+@dataclass
 class Data:
-    """The rows of two streams as files hold them, and the tuples that stand in the end."""
+    """The rows of two streams as files hold them, and for how many ticks each stream is retained."""
 
     s: list[dict[str, Any]] = field(default_factory=list)
     r: list[dict[str, Any]] = field(default_factory=list)
+    retain: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def schema(self) -> str:
+        return schema(*("" if ticks is None else f"RETAIN {ticks}" for ticks in self.retain))
+
+    def story(self, name: str) -> Story:
+        story = Story(self.retain["sr".index(name)])
+        for line, row in enumerate(getattr(self, name), 1):
+            story.take(line, row, "b" if name == "s" else "c")
+        return story
 
     def standing(self, name: str) -> list[TaggedTuple]:
-        tuples: dict[int, TaggedTuple] = {}
-        index = 0
-        for row in getattr(self, name):
-            op = row.get("_op", "+")
-            values = tuple(row.get(column) for column in ("a", "b" if name == "s" else "c", "t"))
-            if op == "+":
-                index += 1
-                tuples[index] = TaggedTuple(row["t"], index, values)
-            elif op == "-":
-                tuples.pop(row["_ref"], None)
-            elif row["_ref"] in tuples:
-                tuples[row["_ref"]] = TaggedTuple(row["t"], row["_ref"], values)
+        """The tuples that stand in the end."""
+        tuples = self.story(name).tuples
         return [tuples[i] for i in sorted(tuples)]
 
     def ticks(self, name: str) -> list[int]:
-        return [row["t"] for row in getattr(self, name) if row.get("_op", "+") != "-"]
+        """Those that count for the start of a query: of all tuples that were or might have been."""
+        retain, top, ticks = self.retain["sr".index(name)], None, []
+        for row in getattr(self, name):
+            if "t" in row and (retain is None or top is None or row["t"] >= top - retain):
+                ticks.append(row["t"])
+                if row.get("_op", "+") == "+":
+                    top = row["t"] if top is None else max(top, row["t"])
+        return ticks
 
     def reached(self) -> int:
         """The largest tick that any row brings, also one that is taken back."""
-        known = {"s": 0, "r": 0}
-        ticks = []
-        for name in known:
-            alive: set[int] = set()
-            for row in getattr(self, name):
-                if row.get("_op", "+") == "+":
-                    known[name] += 1
-                    alive.add(known[name])
-                    ticks.append(row["t"])
-                elif row["_op"] == "=" and row["_ref"] in alive:
-                    ticks.append(row["t"])
-                elif row["_op"] == "-":
-                    alive.discard(row["_ref"])
-        return max(ticks)
+        return max(self.story(name).top for name in "sr")
+
+    def rejected(self) -> list[tuple[str, int]]:
+        return [(name, line) for name in "rs" for line in self.story(name).rejected]
 
     def write(self, folder: Path) -> None:
         for name in ("s", "r"):
@@ -98,7 +134,9 @@ def stream_rows(draw: st.DrawFn, text: bool, revisions: bool = True) -> list[dic
 
 
 def data(revisions: bool = True) -> st.SearchStrategy[Data]:
-    return st.builds(Data, stream_rows(False, revisions), stream_rows(True, revisions))
+    """Half of the streams are retained for a time that some of their late rows and revisions exceed."""
+    retain = st.sampled_from([None, None, 0, 2, 5, 8]) if revisions else st.none()
+    return st.builds(Data, stream_rows(False, revisions), stream_rows(True, revisions), st.tuples(retain, retain))
 
 
 # -- queries ----------------------------------------------------------------------------------------------------------
@@ -222,12 +260,25 @@ queries = st.one_of(stream_queries, window_queries, window_queries, converted, n
 
 
 def run(sql: str, given: Data, batch_rows: int = 1, without_rules: frozenset[str] = frozenset()) -> Session:
-    """A session over the data; its answers are in `Folding(session)`."""
+    """A session over the data; its answers are in `collected`, and what it set aside in `rejects`."""
+    rejects: list[Reject] = []
     with tempfile.TemporaryDirectory() as folder:
         given.write(Path(folder))
-        session = Session(SCHEMA + sql, Path(folder), batch_rows=batch_rows, without_rules=without_rules)
+        session = Session(
+            given.schema + sql,
+            Path(folder),
+            batch_rows=batch_rows,
+            on_reject=rejects.append,
+            without_rules=without_rules,
+        )
         session.collected = list(session.answers())  # type: ignore[attr-defined]
+    session.rejects = set_aside(rejects)  # type: ignore[attr-defined]
     return session
+
+
+def set_aside(rejects: list[Reject]) -> list[tuple[str, int, str]]:
+    """The rows that were set aside, by stream and line, with the reasons."""
+    return sorted((reject.extent, reject.line, reject.reason) for reject in rejects)
 
 
 def folded(answers: list[Any], query: str = "q1") -> dict[str, Any]:

@@ -12,13 +12,13 @@ from eddyline.catalog.catalog import RELATION, WINDOWS
 from eddyline.language import parse_script
 from eddyline.rules import rule_names
 from laws.oracle import Oracle
-from laws.streams import EXAMPLES, SCHEMA, TABLE, Data, data, folded, queries, run, unnumbered
+from laws.streams import EXAMPLES, TABLE, Data, data, folded, queries, run, unnumbered
 
 
 def expected(sql: str, given_data: Data) -> tuple[str, object]:
     """What the oracle says about a query over the tuples that stand in the end."""
     binder = StatementBinder()
-    for statement in parse_script(SCHEMA + sql):
+    for statement in parse_script(given_data.schema + sql):
         binder.bind(statement.tree)
     query = binder.catalog.query("q1")
     assert query is not None
@@ -38,7 +38,9 @@ def expected(sql: str, given_data: Data) -> tuple[str, object]:
 def test_folds_to_the_papers_definitions(sql: str, given_data: Data, batch_rows: int) -> None:
     """Whatever the order of arrival, the revisions and the batches: the folded answer is that over the final tuples."""
     kind, wanted = expected(sql, given_data)
-    result = folded(run(sql, given_data, batch_rows).collected)
+    session = run(sql, given_data, batch_rows)
+    assert [(name, line) for name, line, _ in session.rejects] == given_data.rejected()
+    result = folded(session.collected)
     if kind == WINDOWS:
         assert unnumbered(result) == wanted
     elif kind == RELATION:
@@ -50,8 +52,9 @@ def test_folds_to_the_papers_definitions(sql: str, given_data: Data, batch_rows:
 @settings(max_examples=150 * EXAMPLES, deadline=None)
 @given(queries, data(), st.integers(2, 6))
 def test_batches_do_not_matter(sql: str, given_data: Data, batch_rows: int) -> None:
-    one_by_one = folded(run(sql, given_data).collected)
-    in_batches = folded(run(sql, given_data, batch_rows).collected)
+    row_by_row, batch_by_batch = run(sql, given_data), run(sql, given_data, batch_rows)
+    assert row_by_row.rejects == batch_by_batch.rejects
+    one_by_one, in_batches = folded(row_by_row.collected), folded(batch_by_batch.collected)
     assert one_by_one["tuples"] == in_batches["tuples"]
     assert one_by_one["relation"] == in_batches["relation"]
     assert unnumbered(one_by_one) == unnumbered(in_batches)

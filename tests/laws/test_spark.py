@@ -13,13 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eddyline.session.spark_run import SparkRun
-from laws.streams import EXAMPLES, SCHEMA, Data, data, folded, queries, run, unnumbered
+from eddyline.sources import Reject
+from laws.streams import EXAMPLES, Data, data, folded, queries, run, set_aside, unnumbered
 
 
-def spark_answers(sql: str, given_data: Data, batch_rows: int) -> list[object]:
+def spark_answers(sql: str, given_data: Data, batch_rows: int) -> tuple[list[object], list[tuple[str, int, str]]]:
+    """The answers, and what was set aside."""
+    rejects: list[Reject] = []
     with tempfile.TemporaryDirectory() as folder:
         given_data.write(Path(folder))
-        return list(SparkRun(SCHEMA + sql, Path(folder), batch_rows=batch_rows).answers())
+        run = SparkRun(given_data.schema + sql, Path(folder), batch_rows=batch_rows, on_reject=rejects.append)
+        return list(run.answers()), set_aside(rejects)
 
 
 @settings(
@@ -32,8 +36,10 @@ def test_spark_folds_to_what_the_reference_folds_to(
     spark: object, several: list[str], given_data: Data, batch_rows: int
 ) -> None:
     sql = "".join(f"{query};\n" for query in several)
-    wanted = run(sql, given_data, batch_rows).collected
-    answers = spark_answers(sql, given_data, batch_rows)
+    session = run(sql, given_data, batch_rows)
+    wanted = session.collected
+    answers, rejects = spark_answers(sql, given_data, batch_rows)
+    assert rejects == session.rejects
     for number, query in enumerate(several, 1):
         name = f"q{number}"
         expected, got = folded(wanted, name), folded(answers, name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eddyline.errors import EddylineError, InvalidDefinition, NotSupported, SourceMissing, SourceUnusable
-from eddyline.sources import Arrival, Source, first_tick, open_source, read_table
+from eddyline.sources import Arrival, Source, open_source, reach_of, read_table
 from sources.extents import SECOND, extent, ticks, values, write
 
 
@@ -101,9 +101,9 @@ def test_the_time_must_be_a_time(tmp_path: Path) -> None:
 
 def test_the_first_tick_is_the_smallest_that_a_tuple_has_or_gets(tmp_path: Path) -> None:
     write(tmp_path / "x.csv", "time,_op,_ref\n7,,\n5,,\n9,,\n1,=,1\nbad,,\n,-,1\n")
-    assert first_tick(opened(tmp_path, "x.csv")) == 1
+    assert reach_of(opened(tmp_path, "x.csv")).first == 1
     write(tmp_path / "x.csv", "time\n")
-    assert first_tick(opened(tmp_path, "x.csv")) is None
+    assert reach_of(opened(tmp_path, "x.csv")).first is None
 
 
 def test_a_pass_is_lazy(tmp_path: Path) -> None:

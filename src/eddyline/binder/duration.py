@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
+from sqlglot import exp
+
+from eddyline.binder.interval import span_of
 from eddyline.errors import EddylineError, InvalidWindow, Position
 from eddyline.language import syntax
 from eddyline.language.parsing.base import UNITS
@@ -45,10 +49,26 @@ def micros_of(text: str, position: Position | None, error: type[EddylineError] =
     return micros
 
 
-def text_in_ticks(text: str, tick_micros: int, position: Position | None) -> int:
-    micros = micros_of(text, position)
+def text_in_ticks(
+    text: str, tick_micros: int, position: Position | None, error: type[EddylineError] = InvalidWindow
+) -> int:
+    micros = micros_of(text, position, error)
     if micros % tick_micros:
-        raise InvalidWindow(f"'{text}' is not a whole number of ticks of {tick_text(tick_micros)}", position)
+        raise error(f"'{text}' is not a whole number of ticks of {tick_text(tick_micros)}", position)
+    return micros // tick_micros
+
+
+def interval_ticks(
+    node: exp.Interval, tick_micros: int, position: Position | None, error: type[EddylineError] = InvalidWindow
+) -> int:
+    """An INTERVAL constant as ticks."""
+    span = span_of(node)
+    assert span is not None
+    if span.months:
+        raise error("months and years have no fixed length", position, "write a number of days")
+    micros = span.length // timedelta(microseconds=1)
+    if micros % tick_micros:
+        raise error(f"the INTERVAL is not a whole number of ticks of {tick_text(tick_micros)}", position)
     return micros // tick_micros
 
 

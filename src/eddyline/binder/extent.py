@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
-from eddyline.binder.duration import duration_ticks
+from eddyline.binder.duration import duration_ticks, interval_ticks, text_in_ticks
 from eddyline.binder.expression import data_type, position_of
 from eddyline.catalog.catalog import Catalog
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, InvalidDefinition, TypeMismatch, UnknownColumn, nearest
 from eddyline.language import syntax
 
+#: ticks are integers of 64 bits
+_LONGEST = 2**63 - 1
 RESERVED = ("_op", "_ref", "_tag")
 
 
@@ -30,6 +34,7 @@ def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
         timestamp=_timestamp(node, schema),
         sites=tuple(node.args.get("sites") or ()),
         interval=_interval(node, catalog.tick_micros),
+        retain=_retention(node, catalog.tick_micros),
         format=node.args.get("using"),
         options=tuple((option.args["this"].lower(), option.args["value"]) for option in node.args.get("options") or ()),
     )
@@ -75,6 +80,29 @@ def _interval(node: syntax.Extent, tick_micros: int) -> int | None:
     return ticks
 
 
+def _retention(node: syntax.Extent, tick_micros: int) -> int | None:
+    """RETAIN in ticks. None is retained for ever; 0 takes nothing that is late in its stream."""
+    retain = node.args.get("retain")
+    if retain is None:
+        return None
+    position = position_of(retain)
+    if isinstance(retain, syntax.Duration):
+        ticks = duration_ticks(retain, tick_micros, position, InvalidDefinition)
+    elif isinstance(retain, exp.Interval):
+        ticks = interval_ticks(retain, tick_micros, position, InvalidDefinition)
+    elif retain.is_string:
+        ticks = text_in_ticks(retain.name, tick_micros, position, InvalidDefinition)
+    else:
+        ticks = int(retain.name)
+    if ticks < 0:
+        raise InvalidDefinition("a stream cannot be retained for a negative time", position)
+    if ticks > _LONGEST:
+        raise InvalidDefinition(
+            f"{ticks} ticks are more than a clock can count", position, "without RETAIN a stream is retained for ever"
+        )
+    return ticks
+
+
 def _check_kind(node: syntax.Extent, extent: Extent) -> None:
     position = position_of(node)
     if extent.kind != SENSED and (extent.sites or extent.interval):
@@ -83,5 +111,7 @@ def _check_kind(node: syntax.Extent, extent: Extent) -> None:
         raise InvalidDefinition("a sensed stream has both SITES and EVERY", position)
     if extent.kind == STORED and extent.timestamp:
         raise InvalidDefinition("a table has no TIMESTAMP BY", position_of(node.args["timestamp"]))
+    if extent.kind == STORED and extent.retain is not None:
+        raise InvalidDefinition("a table has no RETAIN: its rows have no time", position_of(node.args["retain"]))
     if len(set(extent.sites)) < len(extent.sites):
         raise InvalidDefinition("a site is listed twice", position)

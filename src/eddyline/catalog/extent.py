@@ -21,6 +21,7 @@ class Extent:
     interval: int | None = None  # of a sensed extent, in ticks
     format: str | None = None  # USING, lower case; None: fed by INSERT and pushes alone
     options: tuple[tuple[str, str], ...] = ()  # OPTIONS, keys lower case
+    retain: int | None = None  # how many ticks behind its latest tuple a stream takes rows and revisions; None: all
 
     @property
     def is_stream(self) -> bool:

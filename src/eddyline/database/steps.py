@@ -18,10 +18,10 @@ from eddyline.database.statements import DROP, EXTENT, QUERY, TICK
 from eddyline.database.stream import Pushed
 from eddyline.errors import NotSupported
 from eddyline.language import Statement, to_sql
-from eddyline.session.inflow import acquired_tick, constants, tick_of
+from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.spark_run import ticks_of
-from eddyline.sources.arrival import INSERT, Arrival
+from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
 from eddyline.spark.explain import Question, explain
@@ -127,12 +127,10 @@ class Steps:
         micros = self._core.definitions.catalog.tick_micros
         with self._core.engine.writing:
             arrived = self._core.engine.journal.state(extent.name).last_index
-            arrivals = []
-            for at, values in enumerate(rows):
-                tick = tick_of(extent, values, micros)
-                tick = acquired_tick(extent, arrived + at) if tick is None else tick
-                arrivals.append(Arrival(extent.name, at + 1, INSERT, values, tick))
-            return self._core.append(chunk_of_arrivals(extent, "", arrivals, [None] * len(arrivals), (), 0))
+            arrivals = [inserted(extent, values, at + 1, arrived + at, micros) for at, values in enumerate(rows)]
+            return self._core.append(
+                chunk_of_arrivals(extent, INSERT_STATEMENT, arrivals, [None] * len(arrivals), (), 0)
+            )
 
     def _revise(self, step: Revise) -> Pushed:
         core = self._core

@@ -61,6 +61,8 @@ class Printer(SparkGenerator):
             clauses.append(f"EVERY {self.sql(e, 'every')}")
         if e.args.get("timestamp"):
             clauses.append(f"TIMESTAMP BY {self.sql(e, 'timestamp')}")
+        if e.args.get("retain"):
+            clauses.append(f"RETAIN {self.sql(e, 'retain')}")
         if e.args.get("using"):
             clauses.append(f"USING {e.args['using']}")
         if e.args.get("options"):

@@ -37,7 +37,10 @@ class Duration(exp.Expression):
 
 
 class Extent(exp.Expression):
-    """CREATE [SENSED] STREAM, CREATE TABLE, or a paper's schema notation. `kind`: sensed, pushed or stored."""
+    """CREATE [SENSED] STREAM, CREATE TABLE, or a paper's schema notation. `kind`: sensed, pushed or stored.
+
+    `retain`: a number of ticks, a Duration, a length in quotes or an INTERVAL.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -46,6 +49,7 @@ class Extent(exp.Expression):
         "sites": False,
         "every": False,
         "timestamp": False,
+        "retain": False,
         "using": False,
         "options": False,
         "exists": False,

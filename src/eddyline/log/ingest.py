@@ -7,21 +7,23 @@ so that whoever reads the log needs no look-ups.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
-from eddyline.columnar.types import arrow_schema
-from eddyline.log.journal import Entry, Journal, Spans, StreamState
-from eddyline.log.lookup import standing_rows
-from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, SYSTEM, TAG, TICK, Segment, segment_of
+from eddyline.log.journal import Entry, Journal, Spans
+from eddyline.log.revisions import Revisions
+from eddyline.log.rows import Rows
+from eddyline.log.segment import DIFF, INDEX, OP, TICK, Segment, segment_of
 from eddyline.log.storage import Storage
-from eddyline.sources.arrival import Reject
+from eddyline.sources.arrival import UPDATE_STATEMENT, Reject, said_by
 from eddyline.sources.chunk import Chunk
+from eddyline.sources.horizon import horizons
 
 Array = Any
 #: how many stretches of touched ticks an entry keeps apart
@@ -79,7 +81,7 @@ class Ingest:
         before = (self._clock.reached, self._clock.closed)
         segments: dict[str, list[Segment]] = {}
         touched: dict[str, Spans] = {}
-        latest: int | None = None
+        top: dict[str, int] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -94,8 +96,9 @@ class Ingest:
                 segments[name] = self._write(name, table)
                 touched[name] = spans_of(table.filter(pc.not_equal(table.column(DIFF), 0)).column(TICK))
                 seen = pc.max(table.filter(pc.greater(table.column(DIFF), 0)).column(TICK)).as_py()
-                latest = seen if latest is None or (seen is not None and seen > latest) else latest
-        return self._commit(segments, touched, latest, ended, before, arrived, origin)
+                if seen is not None:
+                    top[name] = seen
+        return self._commit(segments, touched, max(top.values(), default=None), ended, before, arrived, origin, top)
 
     def advance(self, tick: int | None, ended: bool = False) -> Entry | None:
         """Move the clock without data, so that windows become due."""
@@ -117,19 +120,34 @@ class Ingest:
         before: tuple[int | None, int | None],
         arrived: Mapping[str, int],
         origin: Mapping[str, int] | None = None,
+        top: Mapping[str, int] | None = None,
     ) -> Entry | None:
         self._clock.advance(latest, ended)
         if not segments and not origin and (self._clock.reached, self._clock.closed) == before:
             return None
         try:
-            return self._journal.append(segments, touched, self._clock.reached, self._clock.closed, arrived, origin)
+            clock = self._clock
+            return self._journal.append(segments, touched, clock.reached, clock.closed, arrived, origin, top)
         except BaseException:
             self._clock.reached, self._clock.closed = before  # what was not written has not come
             raise
 
-    def revise(self, extent: Extent, revisions: pa.Table) -> Entry | None:
-        """Send revisions made by a statement: `_index`, `_new` (false: delete), `_tick` and the new values."""
+    def revise(self, extent: Extent, revisions: pa.Table) -> int:
+        """Send revisions made by a statement; gives how many tuples were revised.
+
+        `_index` and `_was` are the index and tick of the tuple, `_new` is false for a deletion, `_tick` and the values
+        are the new ones. A statement is one step: all of it meets the horizon that stands when it comes.
+        """
+        horizon = self._journal.state(extent.name).horizon(extent.retain)
+        if horizon is not None:
+            revisions = revisions.filter(pc.greater_equal(revisions.column("_was"), horizon))
+            late = pc.less(revisions.column(TICK), horizon)
+            for row in revisions.filter(late).to_pylist():
+                self._set_aside(_updated_too_late(extent, row, horizon))
+            revisions = revisions.filter(pc.invert(late))
         count = revisions.num_rows
+        if not count:
+            return 0
         new = revisions.column("_new")
         chunk = Chunk(
             extent=extent.name,
@@ -144,19 +162,24 @@ class Ingest:
             rejects=(),
             bytes_read=0,
         )
-        return self.append({extent.name: extent}, [chunk])
+        self.append({extent.name: replace(extent, retain=None)}, [chunk])
+        return int(count)
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
     def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, int, list[Reject]]:
         """The rows of the log for some rows of the input, how many tuples are new among them, and what does not fit."""
-        rows = _Rows(extent, chunks, self._arrival_tick())
+        rows = Rows(extent, chunks, self._arrival_tick())
         state = self._journal.state(extent.name)
-        if not rows.revisions.any():
-            return rows.plain(state), int(rows.inserts.sum()), []
-        old = _Predecessors(rows, state, self._storage, extent)
-        rejects = [rows.reject(position, reason) for position, reason in old.rejected(extent.name)]
-        return old.table(state), int(rows.inserts.sum()), rejects
+        if rows.revisions.any():
+            revisions = Revisions(rows, state, self._storage, extent)
+            table, late, rejected = revisions.table(), revisions.late, revisions.rejected()
+        else:
+            horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain)
+            late = rows.inserts & (rows.tick < horizon)
+            table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
+        rejects = [rows.reject(position, reason) for position, reason in rejected]
+        return table, int((rows.inserts & ~late).sum()), rejects
 
     def _arrival_tick(self) -> int:
         if self._now is not None:
@@ -180,148 +203,11 @@ class Ingest:
         return segments
 
 
-class _Rows:
-    """The input as arrays."""
-
-    def __init__(self, extent: Extent, chunks: Sequence[Chunk], arrival_tick: int) -> None:
-        self._chunks = chunks
-        self.values = pa.concat_tables([chunk.values for chunk in chunks]).cast(arrow_schema(extent.schema))
-        self.op = pa.chunked_array([chunk.op for chunk in chunks]).combine_chunks()
-        self.tag = pa.chunked_array([chunk.tag for chunk in chunks]).combine_chunks()
-        op = self.op.to_numpy(zero_copy_only=False).astype("U1")
-        self.inserts, self.replaces, self.deletes, self.tags = (op == mark for mark in "+=-#")
-        self.revisions = self.replaces | self.deletes
-        tick = pa.chunked_array([chunk.tick for chunk in chunks]).combine_chunks()
-        self.has_tick = pc.is_valid(tick).to_numpy(zero_copy_only=False)
-        self.tick = pc.fill_null(tick, arrival_tick).to_numpy(zero_copy_only=False)
-        self.ref = pc.fill_null(pa.chunked_array([chunk.ref for chunk in chunks]).combine_chunks(), 0).to_numpy(
-            zero_copy_only=False
-        )
-
-    def __len__(self) -> int:
-        return len(self.inserts)
-
-    def plain(self, state: StreamState) -> pa.Table:
-        """The rows of the log if nothing is revised."""
-        count = len(self)
-        index = state.last_index + np.cumsum(self.inserts)
-        return _log_table(
-            seq=state.last_seq + 1 + np.arange(count),
-            index=index,
-            tick=self.tick,
-            diff=np.where(self.inserts, 1, 0),
-            op=self.op,
-            ref=pa.nulls(count, pa.int64()),
-            tag=self.tag,
-            values=self.values,
-        )
-
-    def reject(self, position: int, reason: str) -> Reject:
-        for chunk in self._chunks:
-            if position < len(chunk.op):
-                line, text = chunk.line[position].as_py(), chunk.text[position].as_py() or ""
-                return Reject(chunk.extent, chunk.file, line, text, reason)
-            position -= len(chunk.op)
-        raise AssertionError("a position behind the last row")
-
-
-class _Predecessors:
-    """For every revision the version that it takes away: a row of the same input, or one that stands in the log."""
-
-    def __init__(self, rows: _Rows, state: StreamState, storage: Storage, extent: Extent) -> None:
-        self._rows, self._state = rows, state
-        arrived = state.last_index + np.cumsum(rows.inserts)  # how many tuples there are at each row
-        positions = np.flatnonzero(rows.revisions)
-        refs = rows.ref[positions]
-        exists = (refs >= 1) & (refs <= arrived[positions])
-        wanted = np.unique(refs[exists & (refs <= state.last_index)])
-        self._old = standing_rows(storage, state.segments, wanted, arrow_schema(extent.schema))
-        old_index = self._old.column(INDEX).to_numpy()
-        # a place in rows + old: the tuple that was inserted in this input, or the version that stands in the log
-        inserted_at = np.flatnonzero(rows.inserts)
-        root = np.full(len(refs), -1, dtype=np.int64)
-        here = exists & (refs > state.last_index)
-        root[here] = inserted_at[refs[here] - state.last_index - 1]
-        there = exists & (refs <= state.last_index)
-        if len(old_index):
-            found = np.searchsorted(old_index, refs[there])
-            found = np.minimum(found, len(old_index) - 1)
-            root[there] = np.where(old_index[found] == refs[there], len(rows) + found, -1)
-        previous = np.full(len(refs), -1, dtype=np.int64)
-        # one that came before its tuple did is no link of the tuple's chain
-        previous[exists] = _previous_in_chain(
-            refs[exists], positions[exists], root[exists], rows.deletes[positions[exists]]
-        )
-        self.positions, self.refs, self.root, self.previous = positions, refs, root, previous
-        self._arrived = arrived
-
-    def rejected(self, stream: str) -> list[tuple[int, str]]:
-        reasons = []
-        for at in np.flatnonzero(self.previous < 0):
-            position, ref = int(self.positions[at]), int(self.refs[at])
-            arrived = int(self._arrived[position])
-            known = f"{stream} has tuples 1 to {arrived}" if arrived else f"{stream} has no tuples yet"
-            reason = f"tuple {ref} is deleted already" if 1 <= ref <= arrived else known
-            reasons.append((position, f"_ref {ref}: {reason}"))
-        return reasons
-
-    def table(self, state: StreamState) -> pa.Table:
-        """The rows of the log: a deletion takes a version away, a replacement takes one away and puts one there."""
-        rows = self._rows
-        good = self.previous >= 0
-        ticks = np.concatenate([rows.tick, self._old.column(TICK).to_numpy()])
-        # a replacement without a time of its own stays where the tuple is
-        stays = good & rows.replaces[self.positions] & ~rows.has_tick[self.positions]
-        ticks[self.positions[stays]] = ticks[self.root[stays]]
-        index = state.last_index + np.cumsum(rows.inserts)
-        index[self.positions] = self.refs
-        plus = rows.inserts | rows.tags
-        plus[self.positions[good & rows.replaces[self.positions]]] = True
-        # (place in the order, minus before plus, where the values come from)
-        at = np.concatenate([self.positions[good] * 2, np.flatnonzero(plus) * 2 + 1])
-        taken = np.concatenate([self.previous[good], np.flatnonzero(plus)])
-        minus = np.concatenate([np.ones(good.sum(), dtype=bool), np.zeros(plus.sum(), dtype=bool)])
-        order = np.argsort(at, kind="stable")
-        own, taken, minus = at[order] // 2, taken[order], minus[order]
-        values = pa.concat_tables([rows.values, self._old.select(rows.values.column_names)]).take(pa.array(taken))
-        ref = pa.array(np.where(rows.revisions[own], index[own], 0))
-        return _log_table(
-            seq=state.last_seq + 1 + np.arange(len(own)),
-            index=index[own],
-            tick=ticks[taken],
-            diff=np.where(minus, -1, np.where(rows.tags[own], 0, 1)),
-            op=rows.op.take(pa.array(own)),
-            ref=pc.if_else(pa.array(rows.revisions[own]), ref, pa.scalar(None, pa.int64())),
-            tag=rows.tag.take(pa.array(own)),
-            values=values,
-        )
-
-
-def _previous_in_chain(refs: Array, positions: Array, root: Array, deletes: Array) -> Array:
-    """What each revision finds: the revision of the same tuple before it, or the root; -1 if the tuple is gone."""
-    previous = np.full(len(refs), -1, dtype=np.int64)
-    if not len(refs):
-        return previous
-    order = np.lexsort((positions, refs))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = refs[order][1:] != refs[order][:-1]
-    group = np.cumsum(first) - 1
-    deleted = deletes[order].astype(np.int64)
-    before = np.cumsum(deleted) - deleted  # deletions before this row …
-    before -= before[np.flatnonzero(first)][group]  # … of the same tuple
-    chained = np.where(first, root[order], np.concatenate([[-1], positions[order][:-1]]))
-    gone = (before > 0) | (root[order] < 0)
-    previous[order] = np.where(gone, -1, chained)
-    return previous
-
-
-def _log_table(
-    seq: Array, index: Array, tick: Array, diff: Array, op: Array, ref: Array, tag: Array, values: pa.Table
-) -> pa.Table:
-    system = {SEQ: seq, INDEX: index, TICK: tick, DIFF: diff, OP: op, REF: ref, TAG: tag}
-    columns = [pa.array(array).cast(SYSTEM.field(name).type) for name, array in system.items()]
-    fields = [*(SYSTEM.field(name) for name in system), *values.schema]
-    return pa.table([*columns, *values.columns], schema=pa.schema(fields))
+def _updated_too_late(extent: Extent, row: Mapping[str, Any], horizon: int) -> Reject:
+    index, tick = row[INDEX], row[TICK]
+    reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon, extent.name)
+    text = said_by(extent.schema.names, [row[name] for name in extent.schema.names])
+    return Reject(extent.name, UPDATE_STATEMENT, index, text, reason)
 
 
 def spans_of(ticks: Array, most: int = _SPANS) -> Spans:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddyline.algebra.retention import horizon_of
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 
@@ -28,6 +29,8 @@ class Entry:
     reached: int | None
     closed: int | None
     arrived: Mapping[str, int] = field(default_factory=dict)  # tuples that have come to each stream so far
+    #: the largest tick that has come to each stream so far, where this append has moved it
+    top: Mapping[str, int] = field(default_factory=dict)
     #: how far the inputs have been read, as far as this append changes it; kept with the data, so that neither is lost
     origin: Mapping[str, int] = field(default_factory=dict)
 
@@ -43,6 +46,7 @@ class Entry:
             "reached": self.reached,
             "closed": self.closed,
             "arrived": dict(self.arrived),
+            "top": dict(self.top),
             "origin": dict(self.origin),
         }
 
@@ -55,6 +59,7 @@ class Entry:
             value["reached"],
             value["closed"],
             value["arrived"],
+            value.get("top", {}),
             value.get("origin", {}),
         )
 
@@ -66,12 +71,22 @@ class StreamState:
     segments: list[Segment] = field(default_factory=list)
     last_seq: int = 0
     last_index: int = 0
+    top: int | None = None  # the largest tick of all tuples that have come, standing or not
 
-    def take(self, segments: Iterable[Segment], arrived: int) -> None:
+    def horizon(self, retain: int | None) -> int | None:
+        """The smallest tick that the stream still takes, if it is retained for so many ticks; None: it takes all.
+
+        Tuples before it are never revised again.
+        """
+        return horizon_of(self.top, retain)
+
+    def take(self, segments: Iterable[Segment], arrived: int, top: int | None) -> None:
         for segment in segments:
             self.segments.append(segment)
             self.last_seq = max(self.last_seq, segment.seq[1])
         self.last_index = max(self.last_index, arrived)
+        if top is not None:
+            self.top = top if self.top is None else max(self.top, top)
 
 
 class Journal:
@@ -109,7 +124,7 @@ class Journal:
 
     def _take(self, entry: Entry) -> None:
         for stream, segments in entry.segments.items():
-            self.state(stream).take(segments, entry.arrived.get(stream, 0))
+            self.state(stream).take(segments, entry.arrived.get(stream, 0), entry.top.get(stream))
         self.entries.append(entry)
         self.origin.update(entry.origin)
         self.number, self.reached, self.closed = entry.number, entry.reached, entry.closed
@@ -120,7 +135,7 @@ class Journal:
             return
         for stream, state in snapshot["streams"].items():
             segments = [Segment.from_json(segment) for segment in state["segments"]]
-            self.streams[stream] = StreamState(segments, state["last_seq"], state["last_index"])
+            self.streams[stream] = StreamState(segments, state["last_seq"], state["last_index"], state.get("top"))
         self.number, self.reached, self.closed = snapshot["number"], snapshot["reached"], snapshot["closed"]
         self.origin = dict(snapshot.get("origin", {}))
 
@@ -134,10 +149,12 @@ class Journal:
         closed: int | None,
         arrived: Mapping[str, int],
         origin: Mapping[str, int] | None = None,
+        top: Mapping[str, int] | None = None,
     ) -> Entry:
         """Add an entry. When this returns, it is there for good."""
         kept = {stream: tuple(parts) for stream, parts in segments.items() if parts}
-        entry = Entry(self.number + 1, kept, dict(touched), reached, closed, dict(arrived), dict(origin or {}))
+        number, tops, places = self.number + 1, dict(top or {}), dict(origin or {})
+        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places)
         self._storage.write_json(_name(entry.number), entry.to_json())
         self._take(entry)
         return entry
@@ -165,8 +182,9 @@ class Journal:
                 "segments": [segment.to_json() for segment in kept],
                 "last_seq": max(last, _last_before(self.entries, stream, upto, state, later)),
                 "last_index": at.arrived.get(stream, state.last_index),
+                "top": state.top,
             }
-        origin = dict(self.origin)  # ahead of `upto` is no harm: the entries after it say the same again
+        origin = dict(self.origin)  # as `top`: ahead of `upto` is no harm: the entries after it say the same again
         snapshot = {"number": upto, "reached": at.reached, "closed": at.closed, "streams": streams, "origin": origin}
         self._storage.write_json(_SNAPSHOT, snapshot)
         for entry in self.entries:

@@ -10,14 +10,23 @@ from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger
 from eddyline.catalog.extent import SENSED, Extent
-from eddyline.errors import InvalidTag, MissingTime, NoSuchTuple
+from eddyline.errors import BeyondRetention, InvalidTag, MissingTime, NoSuchTuple
 from eddyline.reference.coverage import Attach
 from eddyline.reference.element import Change, Clock, TagElement
 from eddyline.reference.expression import compile_expression, compile_predicate
 from eddyline.reference.feed import Arrived, Batch, Feed
 from eddyline.reference.log import StreamLog
 from eddyline.reference.tag_input import tick_tag
-from eddyline.sources.arrival import DELETE, INSERT, TAG, Arrival
+from eddyline.sources.arrival import (
+    DELETE,
+    INSERT,
+    INSERT_STATEMENT,
+    REPLACE,
+    TAG,
+    UPDATE_STATEMENT,
+    Arrival,
+    said_by,
+)
 from eddyline.sources.intake import time_position, to_tick
 
 Values = tuple[Any, ...]
@@ -36,13 +45,12 @@ class Inflow:
         self._set_aside = set_aside
         self._extents: dict[str, Extent] = {}
         self._logs: dict[str, StreamLog] = {}
-        self._latest: dict[str, int] = {}  # the largest tick of each stream
         self._elements: dict[str, list[Arrived]] = {}
         self._tags = 0
 
     def add_stream(self, extent: Extent) -> None:
         self._extents[extent.name] = extent
-        self._logs[extent.name] = StreamLog(extent.name)
+        self._logs[extent.name] = StreamLog(extent.name, extent.retain)
 
     # -- arrivals -----------------------------------------------------------------------------------------------------
 
@@ -50,7 +58,7 @@ class Inflow:
         """A row of a source. One that cannot be applied is set aside with its reason."""
         try:
             element = self._element(arrival)
-        except (NoSuchTuple, InvalidTag) as problem:
+        except (NoSuchTuple, BeyondRetention, InvalidTag) as problem:
             self._set_aside(arrival, problem.message)
             return
         self._add(arrival.extent, element)
@@ -60,7 +68,7 @@ class Inflow:
         if arrival.op == TAG:
             return self._tag(arrival)
         if arrival.op == DELETE:
-            return log.delete(arrival.ref or 0)
+            return log.delete(arrival.ref or 0, log.horizon)
         tick = arrival.tick if arrival.tick is not None else self.reached or 0
         values = arrival.values or ()
         if arrival.op == INSERT:
@@ -68,11 +76,12 @@ class Inflow:
         if arrival.tick is None:  # no time of its own: it keeps that of the tuple it replaces
             standing = log[arrival.ref or 0]
             tick = standing.tick if standing is not None else tick
-        return log.replace(arrival.ref or 0, tick, values)
+        return log.replace(arrival.ref or 0, tick, values, log.horizon)
 
     def _tag(self, arrival: Arrival) -> TagElement:
         extent = self._extents[arrival.extent]
-        tick = arrival.tick if arrival.tick is not None else self._latest.get(extent.name, self.reached or 0)
+        top = self._logs[extent.name].top
+        tick = next((tick for tick in (arrival.tick, top, self.reached) if tick is not None), 0)
         tag = tick_tag(
             arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, shipped(), self._tags + 1
         )
@@ -84,27 +93,29 @@ class Inflow:
         self.pending += 1
         if isinstance(element, Change) and element.new is not None:
             tick = element.new.tick
-            self._latest[stream] = max(tick, self._latest.get(stream, tick))
             self.reached = tick if self.reached is None else max(tick, self.reached)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def insert(self, extent: Extent, values: Values) -> None:
-        log = self._logs[extent.name]
-        tick = tick_of(extent, values, self._tick_micros)
-        if tick is None:
-            tick = acquired_tick(extent, log.arrived)
-        self._add(extent.name, log.insert(self.reached or 0 if tick is None else tick, values))
+    def insert(self, extent: Extent, values: Values, number: int) -> None:
+        """The row with this number, from 1, of an INSERT."""
+        self.take(inserted(extent, values, number, self._logs[extent.name].arrived, self._tick_micros))
 
     def revise(
         self, extent: Extent, schema: Schema, where: TypedExpr | None, values: Sequence[TypedExpr] | None
     ) -> None:
-        """Send a revision of every standing tuple that satisfies the condition, or of none if one cannot be revised."""
+        """Send a revision of every standing tuple that satisfies the condition, or of none if one cannot be revised.
+
+        Tuples beyond the retention stay as they are.
+        """
         log = self._logs[extent.name]
+        horizon = log.horizon
         satisfies = None if where is None else compile_predicate(where, schema)
         compute = None if values is None else [compile_expression(value, schema) for value in values]
         revisions: list[tuple[int, int, Values | None]] = []
         for index, stamped in log.standing():
+            if horizon is not None and stamped.tick < horizon:
+                continue
             row = (*stamped.row.values, stamped.tick, index)
             if satisfies is not None and not satisfies(row):
                 continue
@@ -113,7 +124,13 @@ class Inflow:
                 tick = None if new is None else tick_of(extent, new, self._tick_micros)
                 revisions.append((index, stamped.tick if tick is None else tick, new))
         for index, tick, new in revisions:
-            self._add(extent.name, log.delete(index) if new is None else log.replace(index, tick, new))
+            if new is None:
+                self._add(extent.name, log.delete(index, horizon))
+                continue
+            try:
+                self._add(extent.name, log.replace(index, tick, new, horizon))
+            except BeyondRetention as problem:
+                self._set_aside(updated(extent, new, index, tick), problem.message)
 
     def attach(self, extent: Extent, tagger: Tagger) -> None:
         """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
@@ -154,6 +171,21 @@ def constants(rows: Iterable[Sequence[TypedExpr]]) -> list[Values]:
     """The values of rows of constant expressions."""
     nothing = Schema(())
     return [tuple(compile_expression(value, nothing)(()) for value in row) for row in rows]
+
+
+def inserted(extent: Extent, values: Values, number: int, arrived: int, tick_micros: int) -> Arrival:
+    """A row of an INSERT, from 1, into a stream to which some tuples have come before."""
+    tick = tick_of(extent, values, tick_micros)
+    if tick is None:
+        tick = acquired_tick(extent, arrived)
+    text = said_by(extent.schema.names, values)
+    return Arrival(extent.name, number, INSERT, values, tick, file=INSERT_STATEMENT, text=text)
+
+
+def updated(extent: Extent, values: Values, index: int, tick: int) -> Arrival:
+    """What an UPDATE makes of a tuple."""
+    text = said_by(extent.schema.names, values)
+    return Arrival(extent.name, index, REPLACE, values, tick, index, file=UPDATE_STATEMENT, text=text)
 
 
 def acquired_tick(extent: Extent, arrived: int) -> int | None:

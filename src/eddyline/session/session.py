@@ -78,8 +78,8 @@ class Session(ScriptRun):
         self._tables[step.extent.name] += constants(step.rows)
 
     def _insert(self, step: Insert) -> Iterator[Answer]:
-        for row in constants(step.rows):
-            self._inflow.insert(step.extent, row)
+        for number, row in enumerate(constants(step.rows), 1):
+            self._inflow.insert(step.extent, row, number)
             yield from self._batch_if_full()
         yield from self._batch()
 

@@ -22,11 +22,11 @@ from eddyline.columnar.types import arrow_schema
 from eddyline.errors import MissingTime, NotSupported
 from eddyline.log.answers import Shape, answers, python_rows, read_segments
 from eddyline.rules import optimize
-from eddyline.session.inflow import acquired_tick, constants, tick_of
+from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
 from eddyline.sources import open_source
-from eddyline.sources.arrival import INSERT, Arrival
+from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.batches import BatchSource, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.intake import time_position
@@ -55,7 +55,7 @@ class SparkRun(ScriptRun):
             [step for _, step in self._steps],
             self._sources,
             self._catalog.tick_micros,
-            lambda source: source.first_tick(),
+            lambda source: source.reach(),
         )
         self._master = master
         self._extents: list[Extent] = []
@@ -134,15 +134,13 @@ class SparkRun(ScriptRun):
     def _insert(self, step: Insert) -> Iterator[Answer]:
         extent = step.extent
         arrived = self._engine.journal.state(extent.name).last_index
-        arrivals = []
-        for at, values in enumerate(constants(step.rows)):
-            tick = tick_of(extent, values, self._catalog.tick_micros)
-            if tick is None:
-                tick = acquired_tick(extent, arrived + at)
-            arrivals.append(Arrival(extent.name, at + 1, INSERT, values, tick))
+        arrivals = [
+            inserted(extent, values, at + 1, arrived + at, self._catalog.tick_micros)
+            for at, values in enumerate(constants(step.rows))
+        ]
         for first in range(0, len(arrivals), self._batch_rows):
             some = arrivals[first : first + self._batch_rows]
-            self._engine.append([chunk_of_arrivals(extent, "", some, [None] * len(some), (), 0)])
+            self._engine.append([chunk_of_arrivals(extent, INSERT_STATEMENT, some, [None] * len(some), (), 0)])
             yield from self._answered()
 
     def _revise(self, step: Revise) -> Iterator[Answer]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from eddyline.binder.statement import Insert, Step
 from eddyline.session.inflow import constants, tick_of
-from eddyline.sources import Source, first_tick
+from eddyline.sources import Source, reach_of
 from eddyline.sources.batches import BatchSource
+from eddyline.sources.reach import Reach
 
 
 class Starts:
@@ -19,12 +20,12 @@ class Starts:
         steps: Iterable[Step],
         sources: Mapping[str, Source] | Mapping[str, BatchSource],
         tick_micros: int,
-        first_tick: Callable[[Any], int | None] = first_tick,
+        reach_of: Callable[[Any], Reach] = reach_of,
     ) -> None:
         self._inserts = [step for step in steps if isinstance(step, Insert) and step.extent.is_stream]
         self._sources = sources
         self._tick_micros = tick_micros
-        self._first_tick = first_tick
+        self._reach_of = reach_of
         self._known: dict[str, int | None] = {}
 
     def of(self, streams: Iterable[str]) -> int | None:
@@ -37,16 +38,22 @@ class Starts:
 
     def _smallest(self, name: str) -> int | None:
         if name not in self._known:
-            ticks = [tick for step in self._inserts if step.extent.name == name for tick in self._inserted(step)]
-            source = self._sources.get(name)
-            if source is not None:
-                # without a time of its own a row gets the clock's tick on arrival, which is 0 at first
-                untimed = source.extent.timestamp is None and not source.extent.sites
-                from_file = 0 if untimed else self._first_tick(source)
-                if from_file is not None:
-                    ticks.append(from_file)
-            self._known[name] = min(ticks, default=None)
+            inserts = [step for step in self._inserts if step.extent.name == name]
+            reach = self._from_file(name) or Reach(next((step.extent.retain for step in inserts), None))
+            for step in inserts:
+                for tick in self._inserted(step):
+                    reach.take(tick)
+            self._known[name] = reach.first
         return self._known[name]
+
+    def _from_file(self, name: str) -> Reach | None:
+        source = self._sources.get(name)
+        if source is None:
+            return None
+        if source.extent.timestamp is None and not source.extent.sites:
+            # without a time of its own a row gets the clock's tick on arrival, which is 0 at first
+            return Reach(None, first=0)
+        return self._reach_of(source)
 
     def _inserted(self, step: Insert) -> Iterable[int]:
         for row in constants(step.rows):

@@ -9,6 +9,6 @@
 
 from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.merging import merged
-from eddyline.sources.source import Source, first_tick, open_source, read_table
+from eddyline.sources.source import Source, open_source, reach_of, read_table
 
-__all__ = ["Arrival", "Reject", "Source", "first_tick", "merged", "open_source", "read_table"]
+__all__ = ["Arrival", "Reject", "Source", "merged", "open_source", "reach_of", "read_table"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 INSERT, DELETE, REPLACE, TAG = "+", "-", "=", "#"
+#: what stands in place of a file's name where a statement sent the row; its line is its number in the INSERT, or the
+#: index of the tuple that the UPDATE revises
+INSERT_STATEMENT, UPDATE_STATEMENT = "INSERT", "UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,9 @@ class Arrival:
     tick: int | None  # None if the extent has no TIMESTAMP BY and is not sensed, or on a row without a time
     ref: int | None = None  # the index that DELETE and REPLACE revise
     tag: dict[str, Any] | None = None  # the parsed `_tag` of TAG
-    file: str = ""  # where it stands and what it says; of DELETE, REPLACE and TAG, which may still turn out not to fit
+    # where it stands and what it says, if it may still turn out not to fit: DELETE, REPLACE and TAG, and whatever comes
+    # to a stream that does not take everything
+    file: str = ""
     text: str = ""
 
 
@@ -32,3 +39,8 @@ class Reject:
     line: int
     text: str
     reason: str
+
+
+def said_by(names: Sequence[str], values: Sequence[Any]) -> str:
+    """The values of a row as text, for those who have no text of it."""
+    return json.dumps(dict(zip(names, values, strict=True)), default=str, ensure_ascii=False)

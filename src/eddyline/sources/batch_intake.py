@@ -153,8 +153,9 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     doubtful = np.flatnonzero(doubt)
     if len(doubtful):
         chunk = _filtered(chunk, pa.array(~doubt))
-    if columns.text is not None and kinds.revises.any():
-        said = kinds.revises & ~doubt
+    may_not_fit = kinds.revises if extent.retain is None else ~doubt
+    if columns.text is not None and may_not_fit.any():
+        said = may_not_fit & ~doubt
         chunk = replace(chunk, text=_at(said[~doubt], columns.text(np.flatnonzero(said))))
     return chunk, doubtful
 

@@ -15,10 +15,13 @@ from eddyline.sources.arrival import INSERT, REPLACE, Reject
 from eddyline.sources.batch_intake import BatchIntake
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.conversion import RowConversion
+from eddyline.sources.converted import mask
 from eddyline.sources.csv_batches import CsvBatchReader
 from eddyline.sources.files import ByteMeter
+from eddyline.sources.horizon import horizons
 from eddyline.sources.json_batches import JsonBatchReader
 from eddyline.sources.parquet_batches import ParquetBatchReader
+from eddyline.sources.reach import Reach
 from eddyline.sources.source import Source, open_source
 
 __all__ = ["CHUNK_ROWS", "BatchSource", "Chunk", "open_batches", "read_table_columns"]
@@ -66,10 +69,12 @@ class BatchSource:
                     for start in range(0, max(1, chunk.num_rows), self._chunk_rows):
                         yield chunk.slice(start, start + self._chunk_rows)
 
-    def first_tick(self) -> int | None:
-        """The smallest tick of a tuple, late and corrected ones included; a full pass."""
-        smallest = (_first_tick(chunk) for chunk in self.chunks())
-        return min((tick for tick in smallest if tick is not None), default=None)
+    def reach(self) -> Reach:
+        """From which tick to which the tuples of the input reach; a full pass."""
+        reach = Reach(self.extent.retain)
+        for chunk in self.chunks():
+            _reach(reach, chunk)
+        return reach
 
     def total_bytes(self) -> int | None:
         return self._source.total_bytes()
@@ -79,15 +84,15 @@ class BatchSource:
         return self._meter.count
 
 
-def _first_tick(chunk: Chunk) -> int | None:
-    if not chunk.num_rows:
-        return None
-    ticks = chunk.tick
-    if chunk.text.null_count < chunk.num_rows:  # there are other rows than insertions
-        tuples = pc.or_(pc.equal(chunk.op, INSERT), pc.equal(chunk.op, REPLACE))
-        ticks = ticks.filter(tuples)
-    smallest: int | None = pc.min(ticks).as_py()
-    return smallest
+def _reach(reach: Reach, chunk: Chunk) -> None:
+    timed = pc.is_valid(chunk.tick)
+    inserted = mask(pc.and_(timed, pc.equal(chunk.op, INSERT)))
+    taken = inserted | mask(pc.and_(timed, pc.equal(chunk.op, REPLACE)))
+    ticks = pc.fill_null(chunk.tick, 0).to_numpy()
+    taken &= ticks >= horizons(ticks, inserted, reach.top, reach.retain)
+    if taken.any():
+        tops = ticks[taken & inserted]
+        reach.add(int(ticks[taken].min()), int(tops.max()) if len(tops) else None)
 
 
 def open_batches(extent: Extent, base: Path, tick_micros: int, chunk_rows: int = CHUNK_ROWS) -> BatchSource | None:

@@ -29,7 +29,7 @@ class Chunk:
     ref: pa.Int64Array  # null except on DELETE and REPLACE
     tag: pa.StringArray  # the JSON text on TAG rows
     line: pa.Int64Array  # as `Arrival.line`
-    text: pa.StringArray  # what DELETE, REPLACE and TAG rows say, which may still turn out not to fit; null otherwise
+    text: pa.StringArray  # as `Arrival.text`; null where it is empty
     rejects: tuple[Reject, ...]  # the rows of this stretch of the file that did not fit
     bytes_read: int  # of the whole pass so far
 

@@ -36,6 +36,7 @@ class Intake:
         acquired = extent.kind == SENSED and self._time is None
         self._sites = max(1, len(extent.sites)) if acquired else None
         self._interval = extent.interval or 1
+        self._takes_all = extent.retain is None  # else a tuple may come too late, and its text is wanted
         self._insertions = 0
         self.file = ""  # the one being read
         self.said: Callable[[], str] = str  # the text of the row being read
@@ -48,10 +49,11 @@ class Intake:
             values = self._conversion.values(raw)
         except BadValue as problem:
             raise BadRow(str(problem)) from None
-        if self._sites is None:
-            return Arrival(self._extent, line, INSERT, values, self._own_tick(values))
-        tick = (self._insertions - 1) // self._sites * self._interval
-        return Arrival(self._extent, line, INSERT, values, tick)
+        turn = self._insertions - 1
+        tick = self._own_tick(values) if self._sites is None else turn // self._sites * self._interval
+        if self._takes_all:
+            return Arrival(self._extent, line, INSERT, values, tick)
+        return Arrival(self._extent, line, INSERT, values, tick, file=self.file, text=self.said())
 
     def row(self, line: int, op: Any, ref: Any, tag: Any, raw: Sequence[Any]) -> Arrival:
         """A row of any kind. `op`, `ref` and `tag` are the reserved columns, None or empty where absent."""

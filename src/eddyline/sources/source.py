@@ -14,6 +14,7 @@ from eddyline.sources.csv_file import CsvReader
 from eddyline.sources.files import ByteMeter, find_files
 from eddyline.sources.intake import Intake
 from eddyline.sources.json_file import JsonReader
+from eddyline.sources.reach import Reach
 
 #: wrappers to which others push; in a script, INSERT does
 PUSH_WRAPPERS = frozenset({"http", "push", "tcp", "websocket"})
@@ -94,10 +95,13 @@ def open_source(extent: Extent, base: Path, tick_micros: int) -> Source | None:
     return Source(extent, reader, find_files(extent.name, location, base), tick_micros)
 
 
-def first_tick(source: Source) -> int | None:
-    """The smallest tick of a tuple, late and corrected ones included; a full pass."""
-    tuples = (row for row in source.rows() if isinstance(row, Arrival) and row.op in (INSERT, REPLACE))
-    return min((row.tick for row in tuples if row.tick is not None), default=None)
+def reach_of(source: Source) -> Reach:
+    """From which tick to which the tuples of an input reach; a full pass."""
+    reach = Reach(source.extent.retain)
+    for row in source.rows():
+        if isinstance(row, Arrival) and row.op in (INSERT, REPLACE) and row.tick is not None:
+            reach.take(row.tick, row.op == REPLACE)
+    return reach
 
 
 def read_table(extent: Extent, base: Path) -> tuple[list[tuple[object, ...]], list[Reject]]:

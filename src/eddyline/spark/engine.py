@@ -152,7 +152,7 @@ class Engine:
         values: Sequence[TypedExpr] | None,
         tick_of: Callable[[pa.Table], pa.Array | None],
     ) -> int:
-        """Send a revision of every standing tuple that satisfies the condition; gives their number."""
+        """Send a revision of every standing tuple within retention that satisfies the condition; gives their number."""
         while True:
             before = self.journal.number
             table = self._revisions(extent, schema, where, values, tick_of)
@@ -162,8 +162,7 @@ class Engine:
                 between = self.journal.between(before, self.journal.number)
                 if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
                     continue  # somebody else has revised tuples since they were read
-                self.ingest.revise(extent, table)
-                return int(table.num_rows)
+                return self.ingest.revise(extent, table)
 
     def _revisions(
         self,
@@ -174,6 +173,9 @@ class Engine:
         tick_of: Callable[[pa.Table], pa.Array | None],
     ) -> pa.Table | None:
         frame = self.standing(extent)
+        horizon = self.journal.state(extent.name).horizon(extent.retain)
+        if horizon is not None:  # what lies before it now will do so when the revisions are written
+            frame = frame.where(f"{TICK} >= {horizon}")
         names = names_of(schema, [f"c{i}" for i in range(len(schema))])
         if where is not None:
             frame = frame.where(spark_sql(where, names))
@@ -192,6 +194,7 @@ class Engine:
         return pa.table(
             {
                 "_index": rows.column("_index"),
+                "_was": rows.column("_tick"),
                 "_tick": rows.column("_tick") if ticks is None else ticks,
                 "_new": pa.array([values is not None] * rows.num_rows),
                 **{name: new.column(name) for name in own},

@@ -9,10 +9,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from eddyline.errors import nearest
 from eddyline.language import syntax
+from eddyline.language.parsing.base import UNITS
 from eddyline.language.parsing.query import QueryParser
 
 _BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH")
 _KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
+_RETENTION = "a length of time such as '10 minutes' or a number of ticks"
+_INTERVAL_UNITS = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"),
+)
 _TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
 
 
@@ -114,6 +119,8 @@ class StatementParser(QueryParser):
                 key, value = "every", self._duration()
             elif self._word("TIMESTAMP", "BY"):
                 key, value = "timestamp", self._identifier("a column")
+            elif self._word("RETAIN"):
+                key, value = "retain", self._retention()
             elif self._word("USING"):
                 key, value = "using", self._identifier("a format").name.lower()
             elif self._word("OPTIONS"):
@@ -123,6 +130,45 @@ class StatementParser(QueryParser):
             if key in clauses:
                 self._fail(f"{first.text.upper()} is given twice", first)
             clauses[key] = value
+
+    def _retention(self) -> exp.Expr:
+        """`10 MIN`, `'10 minutes'`, `INTERVAL '10' MINUTE`, or a number alone: that many ticks."""
+        first = self._curr
+        if not first:
+            self._expected(_RETENTION)
+        if first.token_type == TokenType.NUMBER:
+            number = self._whole_number(_RETENTION)
+            # in the papers' notation the next extent may be called `s`, which is a unit too
+            if self._curr and self._curr.text.upper() in UNITS and not self._at_notation():
+                return self._spanned(syntax.Duration(this=number, unit=self._unit()), first)
+            return self._spanned(exp.Literal.number(number), first)
+        if first.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            return self._string(_RETENTION)
+        if self._word("INTERVAL"):
+            return self._spanned(self._interval_constant(), first)
+        if self._match(TokenType.DASH):
+            self._fail("a stream cannot be retained for a negative time", first)
+        self._expected(_RETENTION)
+
+    def _interval_constant(self) -> exp.Interval:
+        """What stands behind INTERVAL; sqlglot would take the keyword of the next clause for a unit."""
+        token = self._curr
+        if not token or token.token_type not in (TokenType.STRING, TokenType.NUMBER):
+            self._expected("a number in quotes, as in INTERVAL '10' MINUTE")
+        self._advance()
+        unit: exp.Expr | None = self._interval_unit() if self._at_interval_unit() else None
+        if unit is not None and self._word("TO"):
+            if not self._at_interval_unit():
+                self._expected("a unit of time")
+            unit = exp.IntervalSpan(this=unit, expression=self._interval_unit())
+        return exp.Interval(this=exp.Literal.string(token.text), unit=unit)
+
+    def _at_interval_unit(self) -> bool:
+        return self._is_word(*_INTERVAL_UNITS, *(f"{unit}S" for unit in _INTERVAL_UNITS))
+
+    def _interval_unit(self) -> exp.Var:
+        self._advance()
+        return exp.var(self._prev.text.upper().removesuffix("S"))
 
     def _option(self) -> syntax.Option:
         first = self._curr

@@ -1,0 +1,81 @@
+"""What comes to a stream as arrays, and what its log keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.retention import beyond
+from eddyline.catalog.extent import Extent
+from eddyline.columnar.types import arrow_schema
+from eddyline.log.journal import StreamState
+from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, SYSTEM, TAG, TICK
+from eddyline.sources.arrival import Reject, said_by
+from eddyline.sources.chunk import Chunk
+
+Array = Any
+
+
+class Rows:
+    """Some rows of a stream's input as arrays, in order of arrival."""
+
+    def __init__(self, extent: Extent, chunks: Sequence[Chunk], arrival_tick: int) -> None:
+        self._chunks = chunks
+        self.values = pa.concat_tables([chunk.values for chunk in chunks]).cast(arrow_schema(extent.schema))
+        self.op = pa.chunked_array([chunk.op for chunk in chunks]).combine_chunks()
+        self.tag = pa.chunked_array([chunk.tag for chunk in chunks]).combine_chunks()
+        op = self.op.to_numpy(zero_copy_only=False).astype("U1")
+        self.inserts, self.replaces, self.deletes, self.tags = (op == mark for mark in "+=-#")
+        self.revisions = self.replaces | self.deletes
+        tick = pa.chunked_array([chunk.tick for chunk in chunks]).combine_chunks()
+        self.has_tick = pc.is_valid(tick).to_numpy(zero_copy_only=False)
+        self.tick = pc.fill_null(tick, arrival_tick).to_numpy(zero_copy_only=False)
+        self.ref = pc.fill_null(pa.chunked_array([chunk.ref for chunk in chunks]).combine_chunks(), 0).to_numpy(
+            zero_copy_only=False
+        )
+
+    def __len__(self) -> int:
+        return len(self.inserts)
+
+    def plain(self, state: StreamState, late: Array) -> pa.Table:
+        """The rows of the log if nothing is revised, without those that come too late."""
+        table = log_table(
+            seq=state.last_seq + np.cumsum(~late),
+            index=state.last_index + np.cumsum(self.inserts & ~late),
+            tick=self.tick,
+            diff=np.where(self.inserts, 1, 0),
+            op=self.op,
+            ref=pa.nulls(len(self), pa.int64()),
+            tag=self.tag,
+            values=self.values,
+        )
+        return table.filter(pa.array(~late)) if late.any() else table
+
+    def too_late(self, late: Array, horizon: Array, stream: str) -> Iterator[tuple[int, str]]:
+        """The positions of tuples that come too late, with the reasons."""
+        for position in np.flatnonzero(late):
+            tick = int(self.tick[position])
+            yield int(position), beyond(f"tick {tick}", tick, int(horizon[position]), stream)
+
+    def reject(self, position: int, reason: str) -> Reject:
+        for chunk in self._chunks:
+            if position < len(chunk.op):
+                line, text = chunk.line[position].as_py(), chunk.text[position].as_py()
+                if text is None:  # a tuple of a source that keeps no texts
+                    text = said_by(chunk.values.column_names, [c[position].as_py() for c in chunk.values.columns])
+                return Reject(chunk.extent, chunk.file, line, text, reason)
+            position -= len(chunk.op)
+        raise AssertionError("a position behind the last row")
+
+
+def log_table(
+    seq: Array, index: Array, tick: Array, diff: Array, op: Array, ref: Array, tag: Array, values: pa.Table
+) -> pa.Table:
+    system = {SEQ: seq, INDEX: index, TICK: tick, DIFF: diff, OP: op, REF: ref, TAG: tag}
+    columns = [pa.array(array).cast(SYSTEM.field(name).type) for name, array in system.items()]
+    fields = [*(SYSTEM.field(name) for name in system), *values.schema]
+    return pa.table([*columns, *values.columns], schema=pa.schema(fields))
