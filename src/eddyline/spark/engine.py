@@ -30,6 +30,7 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs, storage_problem
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
@@ -69,15 +70,16 @@ class Engine:
         on_trouble: Callable[[str], None] = lambda text: None,
         now: Callable[[], int] | None = None,
         conf: Mapping[str, str] | None = None,
-        kernels: bool = True,
+        kernels: bool | None = None,
     ) -> None:
+        """`kernels`: whether stages may run in a kernel inside of Spark's tasks; None: as EDDYLINE_KERNELS says."""
         self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
         self._batch_rows = batch_rows
         self.journal = Journal(self.storage)
         self.ingest = Ingest(self.storage, self.journal, set_aside, now)
         self.tables = Tables(self.spark, self.storage, set_aside)
-        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, kernels)
+        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use_kernels(kernels))
         self.results = ResultLog(self.storage)
         self._extents: dict[str, Extent] = {}
         self._query: Any = None

@@ -29,7 +29,7 @@ from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
 from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import references_of, segments_by_stage, written
+from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -225,7 +225,7 @@ class _Work:
         for stage in for_spark:
             frame = stage_frame(stage, views[stage], self._results.stages.get(stage.name), self._batch)
             if frame is not None:
-                frames.append(written(frame, stage, self._batch, self._storage))
+                frames.append(written(frame, stage, self._batch, self._storage, folder_of(stage)))
         kept = [reference for reference in references if reference.stage not in refused]
         if not frames:
             return kept
@@ -234,7 +234,9 @@ class _Work:
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
             return None
-        return works_of(stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root)
+        return works_of(
+            stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root, folder_of(stage)
+        )
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""
