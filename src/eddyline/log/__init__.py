@@ -5,5 +5,6 @@
 - `journal` is the order in which everything came in: each entry is one atomic append to one or several streams.
 - `ingest` turns rows with `+`, `-` and `=` into weighted rows with ticks and indexes, and appends them.
 - `results` says which segments hold the answers of which query, batch by batch.
-- `upkeep` merges small segments and drops what is beyond retention.
+- `upkeep` keeps all of it bounded: folds entries and records, has small segments merged (`merging`), drops what nobody
+  can need (`cutting`) and deletes files that nothing refers to (`sweeping`).
 """
