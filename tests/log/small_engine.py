@@ -74,9 +74,17 @@ class SmallEngine:
         self.log = ResultLog(storage)
         self.results = self.log.load()
         self.tail = Tail(storage)
+        self.trouble: list[str] = []
         self.upkeep = Upkeep(
             House(
-                storage, self.read, lambda: self.results, lambda: self.standing, self._folded, self._merge, self._cuts
+                storage,
+                self.read,
+                lambda: self.results,
+                lambda: self.standing,
+                self._folded,
+                self._merge,
+                self._cuts,
+                self.trouble.append,
             ),
             pace,
         )

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from eddyline.log.answers import BATCH, batch_by_batch, read_segments
 from eddyline.log.cutting import beyond, horizon
-from eddyline.log.merging import merges
+from eddyline.log.merging import Limits, merges
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 
@@ -19,8 +19,9 @@ def segment(at: int, size: int = 10, minus: int = 0, **bounds: tuple[int, int]) 
     return Segment(f"{at}", 1, size, zones["seq"], zones["index"], zones["tick"], minus)
 
 
-def parts(segments: list[Segment], neighbours: int = 3, small: int = 1000) -> list[list[str]]:
-    return [[part.path for part in merge.parts] for merge in merges("s", "streams/s", segments, neighbours, small)]
+def parts(segments: list[Segment], widest: int | None = None) -> list[list[str]]:
+    found = merges("s", "streams/s", segments, Limits(3, 1000, widest))
+    return [[part.path for part in merge.parts] for merge in found]
 
 
 def test_neighbours_of_one_size_are_merged() -> None:
@@ -34,6 +35,11 @@ def test_neighbours_of_one_size_are_merged() -> None:
     assert all(len(run) * 900 <= 3000 for run in parts([segment(i, 900) for i in range(30)]))
 
 
+def test_where_old_ones_go_segments_stay_narrow() -> None:
+    assert parts([segment(i) for i in range(9)], widest=3) == [["0", "1", "2", "3"], ["4", "5", "6", "7"]]
+    assert parts([segment(i) for i in range(9)], widest=1) == []
+
+
 def test_revisions_stay_apart() -> None:
     mixed = [segment(i, minus=i % 2) for i in range(8)]
     assert parts(mixed) == [["0", "2", "4", "6"], ["1", "3", "5", "7"]]
@@ -41,7 +47,7 @@ def test_revisions_stay_apart() -> None:
 
 def test_a_merged_segment_is_known_without_reading_it() -> None:
     some = [segment(3, tick=(7, 9)), segment(4, tick=(1, 2)), segment(5, index=(0, -1), tick=(0, -1))]
-    (merge,) = merges("s", "streams/s", some, 3, 1000)
+    (merge,) = merges("s", "streams/s", some, Limits(3, 1000))
     (merged,) = merge.exchange(77).come
     assert (merged.rows, merged.size, merged.seq, merged.index, merged.tick) == (3, 77, (3, 5), (3, 4), (1, 9))
     assert merge.exchange(77).applied([segment(9), *some, segment(1)]) == [segment(1), merged, segment(9)]

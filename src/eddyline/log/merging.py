@@ -50,45 +50,62 @@ class Merge:
         return Exchange(frozenset(part.path for part in parts), (segment,))
 
 
-def merges(log: str, folder: str, segments: Sequence[Segment], neighbours: int, small: int) -> list[Merge]:
+@dataclass(frozen=True)
+class Limits:
+    """What is worth merging: `neighbours` of about one size, each below `small` bytes.
+
+    A merged segment has up to `neighbours` times as many bytes, and no more ticks than `widest`: where old ones are cut
+    off, a wide segment would never be old.
+    """
+
+    neighbours: int
+    small: int
+    widest: int | None = None
+
+    def level(self, segment: Segment) -> int:
+        """0 for the smallest; `_LEVELS` for those that are large enough."""
+        return sum(segment.size * self.neighbours**k >= self.small for k in range(_LEVELS))
+
+    def admit(self, run: Sequence[Segment], segment: Segment) -> bool:
+        """Whether a segment can go on a run."""
+        low, high = _around(s.tick for s in (*run, segment))
+        if self.widest is not None and high - low > self.widest:
+            return False
+        return sum(s.size for s in run) + segment.size <= self.small * self.neighbours
+
+
+def merges(log: str, folder: str, segments: Sequence[Segment], limits: Limits) -> list[Merge]:
     """What is worth merging. New tuples and revisions stay apart: the zone maps of the first are narrow, and only who
     reads the second pays for cancelling weights."""
     found = []
     for revising in (False, True):
         alike = [segment for segment in segments if bool(segment.minus) == revising]
-        for run in _runs(alike, neighbours, small):
+        for run in _runs(alike, limits):
             found.append(Merge(log, tuple(run), f"{folder}/{MERGED}{uuid.uuid4().hex}.parquet"))
     return found
 
 
-def _runs(segments: Sequence[Segment], neighbours: int, small: int) -> Iterator[list[Segment]]:
+def _runs(segments: Sequence[Segment], limits: Limits) -> Iterator[list[Segment]]:
     taken: set[str] = set()
     for level in range(_LEVELS):
-        for run in _neighbours(segments, taken, level, neighbours, small):
-            if sum(_level(segment, neighbours, small) == level for segment in run) >= neighbours:
+        for run in _neighbours(segments, taken, level, limits):
+            if sum(limits.level(segment) == level for segment in run) >= limits.neighbours:
                 taken.update(segment.path for segment in run)
                 yield run
 
 
-def _neighbours(
-    segments: Sequence[Segment], taken: set[str], level: int, neighbours: int, small: int
-) -> Iterator[list[Segment]]:
-    """The longest runs of segments up to a level, none of more bytes than a merged segment may have."""
+def _neighbours(segments: Sequence[Segment], taken: set[str], level: int, limits: Limits) -> Iterator[list[Segment]]:
+    """The longest runs of segments up to a level."""
     run: list[Segment] = []
     for segment in segments:
-        fits = segment.path not in taken and _level(segment, neighbours, small) <= level
-        if run and (not fits or sum(s.size for s in run) + segment.size > small * neighbours):
+        fits = segment.path not in taken and limits.level(segment) <= level
+        if run and not (fits and limits.admit(run, segment)):
             yield run
             run = []
         if fits:
             run.append(segment)
     if run:
         yield run
-
-
-def _level(segment: Segment, neighbours: int, small: int) -> int:
-    """0 for the smallest; `_LEVELS` for those that are large enough."""
-    return sum(segment.size * neighbours**k >= small for k in range(_LEVELS))
 
 
 def _around(bounds: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -8,19 +8,20 @@ would lose or double anything.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from eddyline.errors import StorageUnusable
 from eddyline.log.cutting import beyond
 from eddyline.log.journal import Base, Journal
-from eddyline.log.merging import Merge, merges
+from eddyline.log.merging import Limits, Merge, merges
 from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.sweeping import RESULTS, STREAMS, Sweeper, Wanted
+
+#: how many segments at least what a log has to keep is cut into
+_PIECES = 4
 
 
 @dataclass(frozen=True)
@@ -93,21 +94,30 @@ class Upkeep:
         self._merging = _Merging()
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="eddyline-merging") if self._pace.aside else None
         self._folded: int | None = None  # the last batch in the snapshot
+        self._cuts: Mapping[str, int] = {}  # of the last fold
+        self._told = ""  # the last trouble
 
     def between_batches(self, committed: int) -> None:
         """`committed` is a batch that Spark has committed; the next one has not begun.
 
-        A folder that cannot be written is no reason to stop answering: it is tried again before the next batch.
+        Whatever goes wrong here is no reason to stop answering: it is told once, and tried again before the next batch.
         """
-        with contextlib.suppress(StorageUnusable):
-            if self._folded is None:
-                self._sweeper.sweep(lambda: self._wanted(committed), at_once=True)
-                self._folded = self._log.base().last.batch
-            upto = committed - self._pace.behind
-            if upto - self._folded >= self._pace.batches:
-                self.fold(upto)
-                self._sweeper.sweep(lambda: self._wanted(committed))
-                self._start_merging()
+        try:
+            self._keep_up(committed)
+        except Exception as problem:
+            if str(problem) != self._told:
+                self._told = str(problem)
+                self._house.on_trouble(f"the logs could not be tidied up: {problem}")
+
+    def _keep_up(self, committed: int) -> None:
+        if self._folded is None:
+            self._sweeper.sweep(lambda: self._wanted(committed), at_once=True)
+            self._folded = self._log.base().last.batch
+        upto = committed - self._pace.behind
+        if upto - self._folded >= self._pace.batches:
+            self.fold(upto)
+            self._sweeper.sweep(lambda: self._wanted(committed))
+            self._start_merging()
 
     def close(self) -> None:
         if self._aside is not None:
@@ -125,7 +135,7 @@ class Upkeep:
         merging = self._merging if self._merging.done else None
         if merging is not None:
             merging.apply(base, results)
-        cuts = house.cuts(base, results)
+        cuts = self._cuts = house.cuts(base, results)
         base.exchange({name: beyond(s.segments, cuts[name]) for name, s in base.streams.items() if name in cuts})
         results.exchange({name: beyond(s.segments, cuts[name]) for name, s in results.stages.items() if name in cuts})
         self._log.fold(results)
@@ -150,12 +160,17 @@ class Upkeep:
             self._merging = merging
 
     def _worth_merging(self, folder: str, logs: Mapping[str, Sequence[Segment]]) -> list[Merge]:
-        pace = self._pace
-        return [
-            merge
-            for name, segments in logs.items()
-            for merge in merges(name, f"{folder}/{name}", segments, pace.neighbours, pace.small)
-        ]
+        found = []
+        for name, segments in logs.items():
+            limits = Limits(self._pace.neighbours, self._pace.small, self._widest(name, segments))
+            found += merges(name, f"{folder}/{name}", segments, limits)
+        return found
+
+    def _widest(self, log: str, segments: Sequence[Segment]) -> int | None:
+        """In a log that is cut off, a segment is to be old before as much again has come."""
+        if log not in self._cuts or not segments:
+            return None
+        return max(0, max(segment.tick[1] for segment in segments) - self._cuts[log]) // _PIECES
 
     def _run(self, some: Sequence[Merge]) -> Future[list[int]]:
         if self._aside is not None:
