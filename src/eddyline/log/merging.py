@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from eddyline.errors import StorageUnusable
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -29,8 +30,14 @@ class Merge:
     path: str
 
     def run(self, storage: Storage) -> int:
-        """Write the merged file and give its size; runs in a worker."""
-        return storage.merge_tables(self.path, [part.path for part in self.parts])
+        """Write the merged file and give its size; runs in a worker.
+
+        0 if it cannot be written, or if a part is gone because its query was dropped: the parts stay what counts.
+        """
+        try:
+            return storage.merge_tables(self.path, [part.path for part in self.parts])
+        except StorageUnusable:
+            return 0
 
     def replaces(self, there: Collection[str]) -> bool:
         """Whether all parts are still there."""

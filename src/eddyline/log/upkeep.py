@@ -29,6 +29,7 @@ class Pace:
     """How often there is something to do, and how much."""
 
     batches: int = 100  # that are folded at a time
+    entries: int = 1_000  # of the journal, after which one does not wait for so many batches
     #: batches that are left as they are although Spark has committed them: should a machine lose power, Spark's last
     #: commits may be lost, and what they took in must still be there one by one
     behind: int = 3
@@ -47,7 +48,7 @@ class House:
     results: Callable[[], Results]  # as the executor has them in memory
     standing: Callable[[], Collection[str]]  # the stages at work
     folded: Callable[[Base, Results], None]  # tells whoever has logs in memory what the snapshots are now
-    merge: Callable[[Sequence[Merge]], list[int]]  # runs merges and gives the sizes of what they wrote
+    merge: Callable[[Sequence[Merge]], list[int]]  # runs merges; gives the sizes of what they wrote, 0 for what failed
     #: by log, the tick before which nobody can need anything; logs that are not named stay whole
     cuts: Callable[[Base, Results], Mapping[str, int]] = lambda base, results: {}
     on_trouble: Callable[[str], None] = lambda text: None
@@ -75,11 +76,11 @@ class _Merging:
         sizes = dict(zip((merge.path for merge in self.all), self.sizes.result(), strict=False))
         for merge in self.streams:
             there = {segment.path for segment in base.state(merge.log).segments}
-            if merge.path in sizes and merge.replaces(there):
+            if sizes.get(merge.path) and merge.replaces(there):
                 base.exchange({merge.log: merge.exchange(sizes[merge.path])})
         for merge in self.stages:
             there = {s.path for s in results.stages[merge.log].segments} if merge.log in results.stages else set()
-            if merge.path in sizes and merge.replaces(there):
+            if sizes.get(merge.path) and merge.replaces(there):
                 results.exchange({merge.log: merge.exchange(sizes[merge.path])})
 
 
@@ -114,7 +115,8 @@ class Upkeep:
             self._sweeper.sweep(lambda: self._wanted(committed), at_once=True)
             self._folded = self._log.base().last.batch
         upto = committed - self._pace.behind
-        if upto - self._folded >= self._pace.batches:
+        many = len(self._house.journal.entries) >= self._pace.entries
+        if upto - self._folded >= (1 if many else self._pace.batches):
             self.fold(upto)
             self._sweeper.sweep(lambda: self._wanted(committed))
             self._start_merging()

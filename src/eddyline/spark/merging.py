@@ -11,13 +11,17 @@ from eddyline.log.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: most of a task is its start, and there may be thousands of small logs
+_TASKS = 64
+
 
 def run_merges(spark: SparkSession, storage: Storage, merges: Sequence[Merge]) -> list[int]:
-    """Run merges, one task each; gives the sizes of the files they wrote, in the same order."""
+    """Run merges, each in a task; gives the sizes of the files they wrote, in the same order."""
     root = storage.root
 
     def work(some: Iterable[Merge]) -> Iterator[int]:
         target = Storage(root)
         return (merge.run(target) for merge in some)
 
-    return spark.sparkContext.parallelize(list(merges), len(merges)).mapPartitions(work).collect()
+    slices = min(len(merges), _TASKS)
+    return spark.sparkContext.parallelize(list(merges), slices).mapPartitions(work).collect()
