@@ -18,8 +18,10 @@ from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
 from log.small_engine import SmallEngine, files, run
 
-#: ticks that the streams keep
-RETAIN = 60
+#: ticks that the streams keep, and ticks from one batch to the next
+RETAIN, PACE = 40, 20
+#: how many there may be at any time
+MOST = {"files": 80, "entries": 40, "segments": 30}
 SETUP = """
 CREATE STREAM s (k INTEGER, x INTEGER, t INTEGER) TIMESTAMP BY t;
 CREATE STREAM u (k INTEGER, y INTEGER, t INTEGER) TIMESTAMP BY t;
@@ -55,14 +57,14 @@ class Soak:
         self.measured: list[dict[str, int]] = []
 
     def step(self, number: int) -> None:
-        at, db = 5 * number, self.db
+        at, db = PACE * number, self.db
         with db._core.engine.writing:  # both streams and the correction come in one batch
             db.stream("s").push([(k, number + k, at + k) for k in range(5)])
             db.stream("u").push([(number % 5, number, at)])
             if number % 3 == 2:
-                db.stream("s").update(5 * number - 7, k=1, x=-number, t=at - 9)
+                db.stream("s").update(5 * number - 7, k=1, x=-number, t=at - PACE)
             if number % 7 == 6:
-                db.stream("s").push([(9, number, at - 40)])
+                db.stream("s").push([(9, number, at - PACE)])
         began = time.monotonic()
         db.flush()
         self.seconds.append(time.monotonic() - began)
@@ -70,7 +72,8 @@ class Soak:
     def measure(self) -> None:
         gc.collect()
         engine = self.db._core.engine
-        found = [name for name, _ in engine.storage.files_below("") if not name.startswith("results/")]
+        left_out = ("checkpoint/", "results/")  # Spark's own, and answers, which are kept for good
+        found = [name for name, _ in engine.storage.files_below("") if not name.startswith(left_out)]
         self.measured.append(
             {
                 "files": len(found),
@@ -87,7 +90,7 @@ def _resident_megabytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
-@pytest.mark.parametrize(("batches", "longest"), [(60, 70.0), pytest.param(10_000, 6 * 3600.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("batches", "longest"), [(60, 60.0), pytest.param(10_000, 6 * 3600.0, marks=pytest.mark.long)])
 def test_everything_levels_off_on_spark(
     spark: Any, monkeypatch: pytest.MonkeyPatch, batches: int, longest: float
 ) -> None:
@@ -98,20 +101,26 @@ def test_everything_levels_off_on_spark(
         db.sql(SETUP)
         soak, end = Soak(db), time.monotonic() + longest
         number = 0
-        while number < batches and (time.monotonic() < end or number < 20):
+        while number < batches and (time.monotonic() < end or number < 15):
             soak.step(number)
             number += 1
             if number % max(1, batches // 30) == 0:
                 soak.measure()
-        fifth = len(soak.measured) // 5
-        early, late = soak.measured[fifth : 2 * fifth], soak.measured[-fifth:]
         told = f"{number} batches: {soak.measured}"
-        for what in ("files", "entries", "segments", "answers"):
-            most = max(m[what] for m in early)
-            assert max(m[what] for m in late) <= 1.5 * most + 8, f"{what}: {told}"
-        assert late[-1]["megabytes"] <= 1.3 * early[-1]["megabytes"] + 100, told
+        # as many as the ticks that are retained need; without upkeep fifteen batches make half as many again
+        for what, most in MOST.items():
+            assert max(measured[what] for measured in soak.measured) <= most, f"{what}: {told}"
+        if number >= 50:  # enough that a second fifth is no warm-up
+            fifth = len(soak.measured) // 5
+            early, late = soak.measured[fifth : 2 * fifth], soak.measured[-fifth:]
+            for what in MOST:
+                assert max(m[what] for m in late) <= 1.5 * max(m[what] for m in early) + 8, f"{what}: {told}"
+            assert late[-1]["megabytes"] <= 1.3 * early[-1]["megabytes"] + 100, told
         times = len(soak.seconds) // 5
         assert median(soak.seconds[-times:]) <= 3 * median(soak.seconds[times : 2 * times]), soak.seconds
-        # what nobody can need is gone: of the streams there is little more than what they retain
+        # what nobody can need is gone: of the streams there is not much more than what they retain and windows reach
         oldest = min(s.tick[0] for state in db._core.engine.journal.streams.values() for s in state.segments)
-        assert number < 60 or oldest > 5 * number / 4
+        assert oldest > PACE * number - 12 * PACE, told
+        assert soak.measured[-1]["answers"] < 20 + number / 2, told  # in few files
+        assert len(db._core.storage.names("checkpoint/commits")) < 100  # Spark tidies up too
+        assert db.status().warnings == []
