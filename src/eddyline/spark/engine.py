@@ -90,6 +90,7 @@ class Engine:
         self.writing = threading.RLock()  # held by whoever appends to the logs
         self._upkeep = None if pace is None else Upkeep(self._house(on_trouble), pace)
         if self._upkeep is not None:
+            self.storage.delete_folder("explain")  # what an EXPLAIN left that was killed
             self.executor.upkeep = self._upkeep.between_batches
 
     # -- what there is ------------------------------------------------------------------------------------------------
