@@ -88,6 +88,7 @@ class Executor:
         self._guard = threading.RLock()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
+        self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -104,6 +105,15 @@ class Executor:
             standing = self._queries.pop(name, None)
             if standing is not None:
                 self.results.forget(stage.name for stage in standing.stages)
+
+    def rest_on(self, base: Results) -> None:
+        """Take over what upkeep has put in place of old segments."""
+        with self._guard:
+            self.results.rest_on(base)
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
 
     def queries(self) -> list[Standing]:
         with self._guard:
@@ -126,6 +136,7 @@ class Executor:
         began = time.monotonic()
         if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
             self.results = self._results_before(batch)
+        self.upkeep(batch - 1)
         entry = self._end_of(batch)
         self._journal.refresh()
         entries = self._journal.between(self.results.last.entry, entry)
