@@ -109,7 +109,7 @@ def _is_same(call: Call, given: list[DataType]) -> bool:
         return _meet(given)
     if function in _LOGICAL:
         return True
-    if function == "neg" and isinstance(call.arguments[0], Literal):
+    if function == "neg" and isinstance(call.arguments[0], Literal) and (call.arguments[0].value or 0) < 0:
         return False  # the kernel widens the least number of a type when it changes its sign
     if function in _ARITHMETIC:
         return call.type in _COMPUTED and _meet(given)

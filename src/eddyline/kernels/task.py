@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.errors import StorageUnusable
 from eddyline.kernels.dialect import MACROS
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -28,6 +30,8 @@ _SETTINGS = (
     "SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
     "SET preserve_insertion_order = false",
 )
+#: what the kernel would take for a pattern in a path
+_PATTERN = re.compile(r"[*?\[]")
 _connection: duckdb.DuckDBPyConnection | None = None
 
 
@@ -78,13 +82,24 @@ def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
     connection, storage = kernel(), Storage(work.root)
     try:
         for name, paths in work.files.items():
-            connection.register(name, storage.dataset(paths))
+            _open(connection, name, [storage.path(path) for path in paths], storage)
         for name, table in work.tables.items():
             connection.register(name, table)
         yield connection
+    except duckdb.IOException as problem:
+        raise StorageUnusable(str(problem).splitlines()[0]) from problem
     finally:
         for name in (*work.files, *work.tables):
-            connection.unregister(name)
+            connection.execute(f"DROP VIEW IF EXISTS {name}")
+
+
+def _open(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[str], storage: Storage) -> None:
+    """The kernel reads local files itself, twice as fast as Arrow's dataset; others it could not reach without that."""
+    if storage.local and not any(_PATTERN.search(path) for path in paths):
+        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet([{quoted}])")
+    else:
+        connection.register(name, storage.dataset(paths))
 
 
 def kernel() -> duckdb.DuckDBPyConnection:

@@ -114,16 +114,13 @@ class Storage:
         except (pa.ArrowException, OSError) as problem:
             raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
 
-    def dataset(self, names: Sequence[str]) -> ds.Dataset:
-        """Parquet files as one table, of which only what is asked for is read."""
+    def dataset(self, paths: Sequence[str]) -> ds.Dataset:
+        """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
         try:
-            paths = [self.path(name) for name in names]
-            return ds.dataset(paths, format="parquet", filesystem=self._fs, schema=self._schema_of(paths[0]))
+            schema = pq.read_schema(paths[0], filesystem=self._fs)
+            return ds.dataset(list(paths), format="parquet", filesystem=self._fs, schema=schema)
         except (pa.ArrowException, OSError) as problem:
-            raise StorageUnusable(f"{self.path(names[0])} cannot be read: {problem}") from problem
-
-    def _schema_of(self, path: str) -> pa.Schema:
-        return pq.read_schema(path, filesystem=self._fs, memory_map=self.local)
+            raise StorageUnusable(f"{paths[0]} cannot be read: {problem}") from problem
 
     def merge_tables(self, name: str, parts: Sequence[str]) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
