@@ -223,6 +223,13 @@ class StorageUnusable(EddylineError):
     retryable = True
 
 
+class StorageUnreadable(StorageUnusable):
+    """A file that should be there is gone or damaged: waiting does not bring it back."""
+
+    code = "STORAGE_UNREADABLE"
+    retryable = False
+
+
 class StreamingFailed(EddylineError):
     """The streaming query has ended with an error; the data that has come in is safe, and waits."""
 

@@ -224,21 +224,21 @@ def join(draw: st.DrawFn, left: st.SearchStrategy[str], right: st.SearchStrategy
 
 @st.composite
 def with_table(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
-    scan = draw(st.sampled_from(["", " [SCAN 4 SEC]"]))
+    scan = draw(st.sampled_from(["", " [SCAN 4 SEC]", " [SCAN 1 SEC]"]))
     return f"SELECT s.a, name FROM s {draw(window)}, d{scan} WHERE s.a = d.a AND b > -1"
 
 
 any_window = st.one_of(windows, cql_windows)
-clock_or_rows = st.one_of(time_windows, row_windows)
 window_queries = st.one_of(
     one_input(windows),
     one_input(cql_windows),
     st.builds(
         "{} {}".format, one_input(st.just("")).filter(lambda q: "AS s" not in q), st.one_of(loops, backward_loops)
     ),
-    join(clock_or_rows, clock_or_rows),
+    join(windows, windows),
     join(cql_windows, cql_windows),
-    with_table(time_windows),
+    join(any_window, any_window),
+    with_table(windows),
     with_table(cql_windows),
     st.builds("SELECT MAX(n) AS m FROM (SELECT a, COUNT(*) AS n FROM s {} GROUP BY a)".format, windows),
 )

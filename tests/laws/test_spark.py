@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from eddyline.session.spark_run import SparkRun
 from eddyline.sources import Reject
 from laws.streams import EXAMPLES, Data, data, folded, queries, run, set_aside, unnumbered
+from laws.without_spark import kernels_alone
 
 
 def spark_answers(sql: str, given_data: Data, batch_rows: int) -> tuple[list[object], list[tuple[str, int, str]]]:
@@ -31,19 +32,27 @@ def spark_answers(sql: str, given_data: Data, batch_rows: int) -> tuple[list[obj
         return answers, set_aside(rejects)
 
 
-def runs(examples: int) -> Any:
-    """So many random runs, each of eight queries side by side."""
+def runs(examples: int, abreast: int = 8) -> Any:
+    """So many random runs, each of some queries side by side."""
     allowed = settings(
         max_examples=examples * EXAMPLES,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     return lambda test: allowed(
-        given(st.lists(queries, min_size=8, max_size=8), data(), st.sampled_from([3, 7, 1000]))(test)
+        given(st.lists(queries, min_size=abreast, max_size=abreast), data(), st.sampled_from([3, 7, 1000]))(test)
     )
 
 
-@runs(40)
+@runs(150, abreast=4)
+def test_kernels_alone_fold_to_what_the_reference_folds_to(
+    several: list[str], given_data: Data, batch_rows: int
+) -> None:
+    with kernels_alone():
+        agree(several, given_data, batch_rows)
+
+
+@runs(20)
 def test_kernels_fold_to_what_the_reference_folds_to(
     spark: object, several: list[str], given_data: Data, batch_rows: int
 ) -> None:

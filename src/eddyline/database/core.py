@@ -154,7 +154,7 @@ class Core:
             before = len(self.rejects)
             self.engine.append([chunk], origin=origin)
             rejected = len(self.rejects) - before
-        self.rejects.save()
+        self._save_rejects()
         return Pushed(chunk.num_rows + len(chunk.rejects) - rejected, rejected)
 
     def run_files(self) -> Pushed:
@@ -168,13 +168,20 @@ class Core:
                 self.check()
                 rows += sum(chunk.num_rows + len(chunk.rejects) for chunk in chunks)
                 self.engine.append(chunks, origin=reached)
-                self.rejects.save()
+                self._save_rejects()
             for source in sources:
                 self.warnings += [warning for warning in source.warnings if warning not in self.warnings]
             if sources:
                 self.engine.advance(None, ended=True)
         rejected = len(self.rejects) - before
         return Pushed(rows - rejected, rejected)
+
+    def _save_rejects(self) -> None:
+        """The rows themselves are in, so that the rejects cannot be written is no reason to have them sent again."""
+        try:
+            self.rejects.save()
+        except (OSError, StorageUnusable) as problem:
+            self.warnings.append(f"rows that were set aside could not be written down: {problem}")
 
     def counts_time(self) -> bool:
         """Whether a query waits for the wall clock: it has windows over tuples that get the time of their arrival."""
@@ -251,7 +258,11 @@ class Core:
         if failure is None:
             return
         self.check_open()  # it may have been closed just now, which ends the streaming query too
-        if isinstance(failure, StorageUnusable) and time.monotonic() - self._restarted > self._backoff:
+        if (
+            isinstance(failure, StorageUnusable)
+            and failure.retryable
+            and time.monotonic() - self._restarted > self._backoff
+        ):
             self._backoff = min(2 * self._backoff, _LONGEST_BACKOFF)
             self.warnings.append(f"{failure.message}; started again")
             self.restart()

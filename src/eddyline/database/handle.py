@@ -111,7 +111,10 @@ class QueryHandle:
         with self._guard:
             last = self._home.reader.refresh()
             record = self._query.record
-            found = list(self._home.reader.answers(record.log, record.shape, self._cursor)) if self.is_standing else []
+            found: list[Answer] = []
+            if self.is_standing:
+                # another thread may read on meanwhile: what it finds is for the next time
+                found = list(self._home.reader.answers(record.log, record.shape, self._cursor, upto=last))
             self._cursor = max(self._cursor, last)
             return found
 

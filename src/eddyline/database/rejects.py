@@ -46,9 +46,9 @@ class Rejects:
     def save(self) -> None:
         """Write those down that came since: `rejects/<stream>.csv`, or a file for each time on an object store."""
         with self._guard:
-            waiting, self._waiting = self._waiting, []
-            for extent in dict.fromkeys(reject.extent for reject in waiting):
-                self._write(extent, [reject for reject in waiting if reject.extent == extent])
+            for extent in dict.fromkeys(reject.extent for reject in self._waiting):
+                self._write(extent, [reject for reject in self._waiting if reject.extent == extent])
+                self._waiting = [reject for reject in self._waiting if reject.extent != extent]
 
     def _write(self, extent: str, rejects: list[Reject]) -> None:
         name = f"{FOLDER}/" + re.sub(r"[^\w.-]", "_", extent)

@@ -46,8 +46,8 @@ def kernel_sql(text: str) -> tuple[str, str]:
         return name
 
     written, name = _translated(_NUMBER.sub(stand_in, text))
-    for standing, number in numbers.items():
-        written = written.replace(standing, number)
+    if numbers:  # all at once: a number may be what stands for another
+        written = re.sub(rf"\b(?:{'|'.join(numbers)})\b", lambda found: numbers[found[0]], written)
     return written, name
 
 

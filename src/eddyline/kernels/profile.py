@@ -38,6 +38,9 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
     """What Spark calls in a task. The kernel tells about a statement if it throws its rows away, so it runs twice."""
     for work in works:
         references = tuple(done([work]))
+        if any(reference.refused for reference in references):
+            yield Profile(references, (), 0)
+            continue
         with bound(work) as connection:
             ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
         told = json.loads(text)

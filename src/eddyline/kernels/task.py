@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.errors import StorageUnusable
+from eddyline.errors import StorageUnreadable
 from eddyline.kernels.dialect import MACROS
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -21,6 +21,8 @@ from eddyline.log.storage import Storage
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
 WINDOW = "_window"
+#: the index or iteration that a window is at, or the index that a looked-up row is for
+PLACE = "_k0"
 #: beyond it the kernel goes to disk
 _MEMORY = "1GB"
 _SETTINGS = (
@@ -86,8 +88,8 @@ def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
         for name, table in work.tables.items():
             connection.register(name, table)
         yield connection
-    except duckdb.IOException as problem:
-        raise StorageUnusable(str(problem).splitlines()[0]) from problem
+    except (duckdb.IOException, OSError) as problem:
+        raise StorageUnreadable(str(problem).splitlines()[0]) from problem
     finally:
         for name in (*work.files, *work.tables):
             connection.execute(f"DROP VIEW IF EXISTS {name}")
@@ -124,7 +126,8 @@ def written(
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
-        segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus)
+        place = bounds_of(table, PLACE) if PLACE in table.column_names else None
+        segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus, place)
         yield Reference(stage, segment)
 
 

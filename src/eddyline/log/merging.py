@@ -53,6 +53,7 @@ class Merge:
             _around(part.index for part in parts),
             _around(part.tick for part in parts),
             sum(part.minus for part in parts),
+            _around(part.place or (0, -1) for part in parts) if all(part.place for part in parts) else None,
         )
         return Exchange(frozenset(part.path for part in parts), (segment,))
 

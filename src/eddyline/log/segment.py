@@ -35,13 +35,16 @@ class Segment:
     index: tuple[int, int]
     tick: tuple[int, int]
     minus: int = 0  # rows that take a tuple away
+    place: tuple[int, int] | None = (
+        None  # of results that are not found by their ticks: the windows or tuples they are of
+    )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Segment:
-        pairs = {key: tuple(value[key]) for key in ("seq", "index", "tick")}
+        pairs = {key: tuple(value[key]) for key in ("seq", "index", "tick", "place") if value.get(key) is not None}
         return cls(**{**value, **pairs})
 
 

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from eddyline.errors import StorageUnusable
+from eddyline.errors import StorageUnreadable, StorageUnusable
 
 #: files that are being written end so; nobody reads them
 UNFINISHED = ".unfinished"
@@ -64,7 +64,7 @@ class Storage:
         except FileNotFoundError:
             return None
         except OSError as problem:
-            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
+            raise StorageUnreadable(f"{self.path(name)} cannot be read: {problem}") from problem
 
     def read_json(self, name: str) -> Any:
         content = self.read(name)
@@ -81,6 +81,7 @@ class Storage:
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(self.path(unfinished), self.path(name))
+                _sync(os.path.dirname(self.path(name)))  # this file says what counts: with it, all before it is there
             else:  # object stores show a file only when it is complete
                 with self._fs.open_output_stream(self.path(name)) as file:
                     file.write(content)
@@ -102,6 +103,7 @@ class Storage:
                 pq.write_table(table, file, compression="lz4", use_dictionary=_worth_a_dictionary(table.schema))
                 size = int(file.tell())
             if self.local:
+                _sync(self.path(unfinished))
                 os.replace(self.path(unfinished), self.path(name))
         except OSError as problem:
             self._forget_folder_of(name)
@@ -112,7 +114,7 @@ class Storage:
         try:
             return pq.read_table(self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local)
         except (pa.ArrowException, OSError) as problem:
-            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
+            raise StorageUnreadable(f"{self.path(name)} cannot be read: {problem}") from problem
 
     def dataset(self, paths: Sequence[str]) -> ds.Dataset:
         """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
@@ -120,7 +122,7 @@ class Storage:
             schema = pq.read_schema(paths[0], filesystem=self._fs)
             return ds.dataset(list(paths), format="parquet", filesystem=self._fs, schema=schema)
         except (pa.ArrowException, OSError) as problem:
-            raise StorageUnusable(f"{paths[0]} cannot be read: {problem}") from problem
+            raise StorageUnreadable(f"{paths[0]} cannot be read: {problem}") from problem
 
     def merge_tables(self, name: str, parts: Sequence[str]) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
@@ -141,6 +143,7 @@ class Storage:
                         writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
                 size = int(sink.tell())
             if self.local:
+                _sync(self.path(unfinished))
                 os.replace(self.path(unfinished), self.path(name))
         except (pa.ArrowException, OSError) as problem:
             self._forget_folder_of(name)
@@ -217,6 +220,15 @@ def _gathered(files: Sequence[Any], schema: pa.Schema) -> Iterator[pa.Table]:
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def _sync(path: str) -> None:
+    """Wait until a file or the names in a folder are on the disk, and would outlast a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:

@@ -35,6 +35,7 @@ class Sweeper:
         self._grace, self._clock = grace, clock
         self._seen: dict[str, tuple[int, float]] = {}  # in which sweep and when it was first seen unreferenced
         self._sweeps = 0
+        self._opened = time.time()
 
     def sweep(self, wanted: Callable[[], Wanted], at_once: bool = False) -> int:
         """Gives the number of files deleted. `at_once`: nobody can be reading, because we have only just begun.
@@ -58,7 +59,8 @@ class Sweeper:
     def _is_garbage(self, path: str, written: float, keep: Wanted, at_once: bool) -> bool:
         name = path.rpartition("/")[2]
         if name.endswith(UNFINISHED):
-            return at_once or time.time() - written > _ABANDONED
+            # rows may be pushed already: what they are written to is younger than we are
+            return written < self._opened if at_once else time.time() - written > _ABANDONED
         if path in keep.paths or path in keep.merging:
             return False
         if name.startswith(MERGED):

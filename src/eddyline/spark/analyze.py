@@ -57,11 +57,10 @@ def analyze(engine: Engine, question: Question) -> str:
 
 def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
     works = passed.works(stage, view)
-    if works is not None:
-        found = _run_in_kernel(passed, stage, works) if works else None
-    else:
+    found = _run_in_kernel(passed, stage, works) if works else None
+    if works is None or (found is not None and found.refused):
         frame = passed.frame(stage, view)
-        found = None if frame is None else _run_on_spark(stage, frame)
+        found = None if frame is None else _run_on_spark(stage, frame, found)
     if found is None:
         passed.add(stage, ())
         return ["there is nothing to do for the data there is now"]
@@ -72,6 +71,8 @@ def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
     read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
     wrote = f"{counted(sum(s.rows for s in found.segments), 'row')} in {counted(len(found.segments), 'segment')}"
     told = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {_seconds(found.seconds)}"]
+    if found.refused:
+        told.insert(0, f"the kernel would not: {found.refused}")
     if found.memory:
         told.append(f"the kernel held {_bytes(found.memory)} at most")
     had = passed.result(stage)
@@ -90,6 +91,7 @@ class _Run:
     segments: Sequence[Segment] = ()
     rows: int = 0  # that it gave at once
     memory: int = 0
+    refused: str = ""  # why it did not run in the kernel
 
 
 def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
@@ -103,17 +105,22 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
         for o in profile.operators
     ]
     memory = max(profile.memory for profile in profiles)
+    refused = next((reference.refused for reference in references if reference.refused), "")
+    if refused:
+        return _Run(seconds, (), refused=refused)
     return _Run(seconds, operators, segments_by_stage(references).get(stage.name, ()), memory=memory)
 
 
-def _run_on_spark(stage: Stage, frame: DataFrame) -> _Run:
+def _run_on_spark(stage: Stage, frame: DataFrame, tried: _Run | None = None) -> _Run:
+    """`tried`: what the kernel had to say."""
+    refused = "" if tried is None else tried.refused
     began = time.monotonic()
     rows = frame.collect()
     seconds = time.monotonic() - began
     operators = list(_operators(frame._jdf.queryExecution().executedPlan(), 0))
     if is_once(stage):
         return _Run(seconds, operators, rows=len(rows))
-    return _Run(seconds, operators, segments_by_stage(references_of(rows)).get(stage.name, ()))
+    return _Run(seconds, operators, segments_by_stage(references_of(rows)).get(stage.name, ()), refused=refused)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
-from eddyline.errors import EddylineError, StorageUnusable, StreamingFailed
+from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.log.answers import BATCH, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
@@ -324,16 +324,13 @@ class Engine:
             self.journal.rest_on(base)
 
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
-        horizons = {name: base.state(name).horizon(extent.retain) for name, extent in self._extents.items()}
+        horizons = {name: base.state(name).horizon(extent.retain) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
 
 
 def _explained(problem: BaseException) -> BaseException:
     """The error of ours inside Spark's, if there is one."""
-    reason = storage_problem(problem)
-    if reason is not None:
-        return StorageUnusable(reason)
-    return problem
+    return storage_problem(problem) or problem
 
 
 def _reason(problem: BaseException | None) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
-from eddyline.errors import StorageUnusable
+from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.kernels.task import Reference, Work
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Record, ResultLog, Results, StageResult
@@ -105,6 +105,8 @@ class Executor:
             standing = self._queries.pop(name, None)
             if standing is not None:
                 self.results.forget(stage.name for stage in standing.stages)
+                for stage in standing.stages:
+                    self.refused.pop(stage.name, None)
 
     def rest_on(self, base: Results) -> None:
         """Take over what upkeep has put in place of old segments."""
@@ -145,6 +147,8 @@ class Executor:
         record = self._retried(work)
         with self._guard:
             self.results.take(record)
+            standing = {stage.name for query in self._queries.values() for stage in query.stages}
+            self.results.forget(name for name in record.stages if name not in standing)  # dropped meanwhile
         rows = sum(e.rows for e in entries)
         plus = sum(stage.plus for stage in record.stages.values())
         minus = sum(stage.minus for stage in record.stages.values())
@@ -160,14 +164,14 @@ class Executor:
                 self._log.write(record)
                 return record
             except Exception as problem:
-                reason = storage_problem(problem)
-                if reason is None or self._stopping.is_set():
+                found = storage_problem(problem)
+                if found is None or not found.retryable or self._stopping.is_set():
                     raise
-                if reason != said:
-                    self._on_trouble(f"{reason}; trying again until it can be written")
-                    said = reason
+                if found.message != said:
+                    self._on_trouble(f"{found.message}; trying again until it can be written")
+                    said = found.message
                 if self._stopping.wait(waiting):
-                    raise StorageUnusable(reason) from None
+                    raise found from None
                 waiting = min(waiting * 2, 10.0)
 
     def _end_of(self, batch: int) -> int:
@@ -307,7 +311,7 @@ def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entr
     for name, extent in extents.items():
         segments = [segment for segment in journal.state(name).segments if segment.path not in later]
         fresh = [segment for e in entries for segment in e.segments.get(name, ())]
-        touched = Spans.of(span for e in entries for span in e.touched.get(name, ()))
+        touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
         logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
     return logs
 
@@ -336,7 +340,7 @@ def _derived(stage: Stage, had: StageResult | None, now: StageResult | None) -> 
     """The log of a stage as the next level sees it."""
     fresh = () if now is None else now.segments
     earlier = () if had is None else had.segments
-    touched = Spans.of(() if now is None else now.touched)
+    touched = Spans.of(() if now is None else now.touched).coarser()
     return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
 
 
@@ -352,15 +356,16 @@ def _tick(value: int | None) -> int:
     return LOW if value is None else value
 
 
-def storage_problem(problem: BaseException) -> str | None:
-    """What is wrong with the results folder, if that is what went wrong; the task's own words are deep in Spark's."""
+def storage_problem(problem: BaseException) -> StorageUnusable | None:
+    """What is wrong with the database's folders, if that is what went wrong; a task's own words are deep in Spark's."""
     if isinstance(problem, StorageUnusable):
-        return problem.message
+        return problem
     text = str(problem)
-    marker = "StorageUnusable: "
-    if marker not in text:
-        return None
-    return text.split(marker, 1)[1].splitlines()[0].strip()
+    for kind in (StorageUnusable, StorageUnreadable):
+        marker = f"{kind.__name__}: "
+        if marker in text:
+            return kind(text.split(marker, 1)[1].splitlines()[0].strip())
+    return None
 
 
 __all__ = ["BatchReport", "Executor", "Standing", "given_logs", "storage_problem"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 #: stand for minus and plus infinity; far enough from the ends of BIGINT that widths can be added
 LOW, HIGH = -(2**62), 2**62
@@ -48,6 +49,14 @@ class Spans:
     def grown(self, before: int = 0, after: int = 0) -> Spans:
         """Each stretch longer at its ends (or shorter, if negative)."""
         return self.mapped(lambda low, high: (max(LOW, low - before), min(HIGH, high + after)))
+
+    def coarser(self, most: int = 64) -> Spans:
+        """The same or more in at most so many stretches: the smallest gaps are filled. Conditions stay short."""
+        if len(self.parts) <= most:
+            return self
+        gaps = sorted(range(1, len(self.parts)), key=lambda i: self.parts[i][0] - self.parts[i - 1][1])
+        cuts = [0, *sorted(gaps[len(gaps) - (most - 1) :]), len(self.parts)]
+        return Spans(tuple((self.parts[a][0], self.parts[b - 1][1]) for a, b in pairwise(cuts)))
 
     @property
     def low(self) -> int:

@@ -23,7 +23,7 @@ from eddyline.spark.evaluate.relational import with_rank
 from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.literal import back_quoted, spark_type
-from eddyline.spark.spans import EVERYTHING, LOW, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
 from eddyline.spark.stages import LINEAR, LOOKUP, RELATION, STREAM, WINDOWS, Stage, is_relation
 from eddyline.spark.tables import Tables
 
@@ -104,7 +104,8 @@ def _said(stage: Stage, view: Batch, desired: Desired, had: StageResult | None) 
     if not desired.again or not had.segments:
         return Said(None, had.count)
     place = TICK if desired.place == T else desired.place
-    segments = [s for s in had.segments if place != TICK or desired.again.meets(*s.tick)]
+    zones = ((s, s.tick if place == TICK else s.place) for s in had.segments)
+    segments = [segment for segment, zone in zones if zone is None or desired.again.meets(*zone)]
     if not segments:
         return Said(None, had.count)
     frame = _read(stage, view, desired, segments).where(desired.again.condition(place))
@@ -154,7 +155,12 @@ class Scans:
             key = f"{stage.name}\n{table}"
             taken = [*self._earlier.get(key, ()), *([self.taken[key]] if key in self.taken else [])]
             found = [Snapshot(tick, partial(self._tables.frame, table, pieces)) for tick, pieces in taken]
-            return found[:1] if ticks is None else found
+            if ticks is None:
+                return found[:1]
+            # from the one that stands at the first of the ticks on
+            following = [*(snapshot.tick for snapshot in found[1:]), HIGH + 1]
+            pairs = zip(found, following, strict=False)
+            return [s for s, until in pairs if ticks and s.tick <= ticks.high and until > ticks.low]
 
         return snapshots
 

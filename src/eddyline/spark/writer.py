@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
 _REFERENCE = (
     "stage STRING, path STRING, rows BIGINT, size BIGINT, seq ARRAY<BIGINT>, index ARRAY<BIGINT>, "
-    "tick ARRAY<BIGINT>, minus BIGINT"
+    "tick ARRAY<BIGINT>, minus BIGINT, place ARRAY<BIGINT>"
+)
+_PAIR = pa.list_(pa.int64())
+_ARROW_REFERENCE = pa.schema(
+    {
+        "stage": pa.string(),
+        "path": pa.string(),
+        **dict.fromkeys(("rows", "size"), pa.int64()),
+        **dict.fromkeys(("seq", "index", "tick"), _PAIR),
+        "minus": pa.int64(),
+        "place": _PAIR,
+    }
 )
 _SYSTEM = {DIFF: pa.int8(), HEADER: pa.bool_()}
 
@@ -56,7 +67,7 @@ def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: st
         for reference in written_by_task(renamed, name, batch, Storage(root), folder):
             assert reference.segment is not None
             row = {"stage": name, **reference.segment.to_json()}
-            yield pa.RecordBatch.from_pylist([row])
+            yield pa.RecordBatch.from_pylist([row], schema=_ARROW_REFERENCE)
 
     return made.mapInArrow(write, _REFERENCE)
 

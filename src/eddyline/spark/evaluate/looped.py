@@ -92,7 +92,7 @@ def touched(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
     hit = np.zeros(count, dtype=bool)
     for low, high in ticks:
         hit |= (known.left[:count] <= high) & (known.right[:count] >= low)
-    return _runs(np.flatnonzero(hit))
+    return runs(np.flatnonzero(hit))
 
 
 def at_ticks(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
@@ -102,7 +102,7 @@ def at_ticks(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
     hit = np.zeros(len(t), dtype=bool)
     for low, high in ticks:
         hit |= (low <= t) & (t <= high)
-    return _runs(np.flatnonzero(hit))
+    return runs(np.flatnonzero(hit))
 
 
 def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
@@ -115,7 +115,7 @@ def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
     chosen = chosen.astype(np.int64)
     table = pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
     listed = batch.frames.table(table)
-    needed = Spans.of(zip(known.left[chosen].tolist(), known.right[chosen].tolist(), strict=True))
+    needed = _covered(known.left[chosen], known.right[chosen])
     width = len(node.schema)
     frame = tuples(node.input, batch, needed)
     made = joined(frame, few(listed), f"{TICK} BETWEEN _left AND _right")
@@ -123,7 +123,18 @@ def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
     return Windows(rows, listed.select(AT, T), (AT,), width)
 
 
-def _runs(numbers: Any) -> Spans:
+def _covered(left: Any, right: Any) -> Spans:
+    """The ticks in any of the windows."""
+    order = np.argsort(left, kind="stable")
+    left, right = left[order], np.maximum.accumulate(right[order]) if len(right) else right
+    real = right >= left
+    left, right = left[real], right[real]
+    starts = np.flatnonzero(np.concatenate([[True], left[1:] > right[:-1] + 1])) if len(left) else np.empty(0, np.int64)
+    ends = np.concatenate([starts[1:], [len(left)]]) - 1
+    return Spans.of(zip(left[starts].tolist(), right[ends].tolist(), strict=True)).coarser() if len(left) else Spans()
+
+
+def runs(numbers: Any) -> Spans:
     """Ascending numbers as stretches."""
     if not len(numbers):
         return Spans()

@@ -5,6 +5,10 @@ All answers are safe, not sharp: a window that is looked at although nothing in 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from eddyline.algebra.node import Operator
 from eddyline.algebra.window import (
     HopWindow,
@@ -24,10 +28,16 @@ from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 
 
-def changed(node: Operator, batch: Batch) -> Spans:
-    """The ticks at which windows of an operator are new or may differ from what they were before the batch."""
+def changed(node: Operator, batch: Batch, by_closed: bool = False) -> Spans:
+    """The ticks at which windows of an operator are new or may differ from what they were before the batch.
+
+    `by_closed`: windows are looked at when their tick is closed, also those that are over sooner: they have partners.
+    """
     if isinstance(node, TimeWindow | HopWindow):
-        return _changed_on_grid(grid_of(node, batch), log_of(node.input, batch).touched)
+        grid = grid_of(node, batch)
+        if by_closed:
+            grid = replace(grid, before=min(grid.before, batch.before.closed))
+        return _changed_on_grid(grid, log_of(node.input, batch).touched)
     if isinstance(node, Scan):
         if node.interval is None:
             return NOTHING
@@ -44,9 +54,9 @@ def changed(node: Operator, batch: Batch) -> Spans:
         return changed_relation(node, batch)
     if isinstance(node, OneRow):
         return NOTHING
-    spans = [changed(operator, batch) for operator in node.inputs]
-    if len(spans) == 1:
-        return spans[0]
+    if len(node.inputs) == 1:
+        return changed(node.inputs[0], batch, by_closed)
+    spans = [changed(operator, batch, by_closed=True) for operator in node.inputs]
     # a window is paired until its side has a later one
     lasting = [
         part.mapped(lambda low, high, side=side: (low, holds(side, batch, high)))  # type: ignore[misc]
@@ -65,7 +75,8 @@ def _changed_in_loop(node: LoopWindow, batch: Batch) -> Spans:
     known = looped.iterations(node, batch)
     first, count = looped.visible_before(node, batch), known.visible(batch.now.closed)
     numbers = looped.touched(node, batch, log_of(node.input, batch).touched) | Spans.of([(first, count - 1)])
-    return Spans.of((t, t) for low, high in numbers for t in known.t[low : high + 1].tolist())
+    values = np.concatenate([known.t[low : high + 1] for low, high in numbers] or [np.empty(0, np.int64)])
+    return looped.runs(np.unique(values)).coarser()
 
 
 def changed_relation(node: Operator, batch: Batch) -> Spans:

@@ -7,6 +7,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few
 from eddyline.spark.evaluate.timed import Grid, window_list
 from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.literal import spark_type
 from eddyline.spark.spans import HIGH, Spans
 
 
@@ -30,6 +31,9 @@ def scans(node: Scan, batch: Batch, ticks: Spans) -> Windows:
 
 def scanned_rows(node: Scan, batch: Batch, ticks: Spans, listed: Frame) -> Frame:
     found = list(batch.snapshots(node.table, ticks))
+    if not found:  # no scan has been due
+        fields = {f"c{i}": spark_type(field.type) for i, field in enumerate(node.schema.fields)}
+        return batch.frames.read([], fields, list(fields)).crossJoin(few(listed))
     parts = []
     for snapshot, following in zip(found, [*found[1:], None], strict=True):
         until = HIGH if following is None else following.tick - 1
