@@ -35,9 +35,7 @@ class Segment:
     index: tuple[int, int]
     tick: tuple[int, int]
     minus: int = 0  # rows that take a tuple away
-    place: tuple[int, int] | None = (
-        None  # of results that are not found by their ticks: the windows or tuples they are of
-    )
+    place: tuple[int, int] | None = None  # the windows or tuples that results are of, if ticks do not tell them
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

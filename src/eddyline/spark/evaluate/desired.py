@@ -79,8 +79,8 @@ def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
     # windows in the gap behind the last tuple come with the next one
     lowest = min(had + 1, *(segment.index[0] for segment in log.fresh))
     if any(segment.minus for segment in log.segments):
-        # The tuple before may be gone: then windows in the gap come only now. And if it goes now, so do the windows behind
-        # the last one that is left.
+        # the tuple before may be gone, then windows in the gap come only now; and if it goes now, so do the windows
+        # behind the last one that is left
         lowest = standing_before(log, lowest - 1)
     places = Spans.of([(max(1, lowest, batch.since.get(log.name, 0) + 1), HIGH)])
     return Scope(INDEXES, places, places.within(1, had))
