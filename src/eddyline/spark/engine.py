@@ -34,6 +34,7 @@ from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
+from eddyline.spark.staging import Staging
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
 from eddyline.spark.waiting import waited
@@ -92,6 +93,10 @@ class Engine:
             self.executor.add_stream(extent)
         else:
             self.tables.add(extent, base)
+
+    def staging(self, extent: Extent, base: Path) -> Staging:
+        """Where the rows of a stream wait that Spark itself reads."""
+        return Staging(self.spark, self.storage, extent, base)
 
     def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> None:
         """Let a query stand. `history`: it first answers over everything that has passed."""
@@ -203,9 +208,10 @@ class Engine:
 
     def answered_once(self, plan: Operator) -> pa.Table:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
-        batch = self._batch({})
-        batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
-        return once_frame(plan, batch).toArrow()
+        with self.tables.in_use():
+            batch = self._batch({})
+            batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
+            return once_frame(plan, batch).toArrow()
 
     def _batch(self, logs: Mapping[str, Any]) -> Batch:
         scans = Scans(self.tables, {})

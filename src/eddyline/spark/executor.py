@@ -28,6 +28,7 @@ from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
+from eddyline.spark.trouble import storage_problem
 from eddyline.spark.work import Scans, stage_frame
 from eddyline.spark.writer import references_of, segments_by_stage, written
 
@@ -126,6 +127,7 @@ class Executor:
         began = time.monotonic()
         if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
             self.results = self._results_before(batch)
+        outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
         entry = self._end_of(batch)
         self._journal.refresh()
         entries = self._journal.between(self.results.last.entry, entry)
@@ -134,6 +136,8 @@ class Executor:
         record = self._retried(work)
         with self._guard:
             self.results.take(record)
+            used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
+        self._tables.delete_unused(outdated, used)
         rows = sum(e.rows for e in entries)
         plus = sum(stage.plus for stage in record.stages.values())
         minus = sum(stage.minus for stage in record.stages.values())
@@ -337,17 +341,6 @@ def _result(had: StageResult, segments: Sequence[Any], start: int) -> StageResul
 
 def _tick(value: int | None) -> int:
     return LOW if value is None else value
-
-
-def storage_problem(problem: BaseException) -> str | None:
-    """What is wrong with the results folder, if that is what went wrong; the task's own words are deep in Spark's."""
-    if isinstance(problem, StorageUnusable):
-        return problem.message
-    text = str(problem)
-    marker = "StorageUnusable: "
-    if marker not in text:
-        return None
-    return text.split(marker, 1)[1].splitlines()[0].strip()
 
 
 __all__ = ["BatchReport", "Executor", "Standing", "given_logs", "storage_problem"]
