@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from eddyline.database import Database
     from eddyline.database.handle import QueryHandle
     from eddyline.database.stream import Pushed
+    from eddyline.log.upkeep import Pace
 
 
 class ManualClock:
@@ -96,12 +97,14 @@ class ListSink:
 
 
 @contextmanager
-def database(clock: Callable[[], int] | None = None, master: str | None = None) -> Iterator[Database]:
+def database(
+    clock: Callable[[], int] | None = None, master: str | None = None, pace: Pace | None = None
+) -> Iterator[Database]:
     """A temporary database whose time is that of the clock; one that shows 0 if there is none given."""
     from eddyline.database import connect  # takes a moment to load, which importing this module must not
 
     clock = ManualClock() if clock is None else clock
-    with connect(master=master, clock=clock, heartbeat=None) as db:
+    with connect(master=master, clock=clock, heartbeat=None, pace=pace) as db:
         if isinstance(clock, ManualClock):
             clock.follow(db.advance)
         yield db

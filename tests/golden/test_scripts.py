@@ -76,6 +76,15 @@ def test_spark_agrees(spark: object, script: Script, tmp_path: Path, batch_rows:
     _check_fold("spark", script, tmp_path, batch_rows)
 
 
+@pytest.mark.parametrize("batch_rows", SPARK_BATCHES)
+@pytest.mark.parametrize("script", ON_SPARK)
+def test_sparks_own_plans_agree(
+    spark: object, script: Script, tmp_path: Path, batch_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDDYLINE_KERNELS", "off")
+    _check_fold("spark", script, tmp_path, batch_rows)
+
+
 def _check_fold(engine: str, script: Script, folder: Path, batch_rows: int) -> None:
     run = _run(engine, script, folder, batch_rows)
 

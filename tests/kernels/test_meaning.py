@@ -125,6 +125,12 @@ def test_random_expressions(seed: int) -> None:
     assert ran > 25
 
 
+def test_a_constant_with_a_point_is_the_nearest_double() -> None:
+    exprs = [bound(f"d * {point}") for point in ("1.8", "0.30000000000000004", "123456789012345678.987654321")]
+    wrong, ran = wrong_answers(exprs, SCHEMA, [ROW])
+    assert (wrong, ran) == ([], 3)
+
+
 def test_division_by_zero_is_null() -> None:
     zero = "(a - a)"
     exprs = [bound(f"d / cast({zero} as double)"), bound(f"b % {zero}"), bound(f"l div {zero}"), bound(f"a / {zero}")]

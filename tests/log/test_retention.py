@@ -21,7 +21,7 @@ from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Journal
 from eddyline.log.lookup import last_rows
 from eddyline.log.revisions import Revisions
-from eddyline.log.segment import DIFF, INDEX, TICK
+from eddyline.log.segment import DIFF, INDEX, TICK, Exchange
 from eddyline.log.storage import Storage
 from eddyline.reference.element import Change
 from eddyline.session.inflow import Inflow
@@ -81,7 +81,7 @@ def in_the_log(extent: Extent, rows: list[Arrival], cuts: list[int]) -> tuple[St
             tags = ["{}" if row.op == TAG else None for row in some]
             ingest.append({"s": extent}, [chunk_of_arrivals(extent, "f", some, tags, (), 0)])
             if start % 2:
-                journal.fold(journal.number)
+                journal.fold(journal.at(journal.number))
         storage, journal, _ = opened(folder, rejects)
         state = journal.state("s")
         everything = list(range(1, state.last_index + 1))
@@ -143,7 +143,9 @@ def test_a_tuple_that_the_log_has_forgotten_is_beyond_the_retention(tmp_path: Pa
     for some in ([(INSERT, 0, 5)], [(INSERT, 0, 50)]):
         ingest.append({"s": extent}, [chunk_of_arrivals(extent, "f", rows_of(some), [None], (), 0)])
     forgotten = journal.state("s").segments[0]
-    journal.fold(journal.number, {"s": ([forgotten.path], [])})
+    base = journal.at(journal.number)
+    base.exchange({"s": Exchange(frozenset({forgotten.path}))})
+    journal.fold(base)
     _, _, ingest = opened(str(tmp_path), rejects)
     ingest.append({"s": extent}, [chunk_of_arrivals(extent, "f", rows_of([(DELETE, 1, 0)]), [None], (), 0)])
     assert [reject.reason for reject in rejects] == ["_ref 1: tuple 1 is beyond the retention of s"]
@@ -157,7 +159,7 @@ def test_the_horizon_outlasts_the_process(tmp_path: Path) -> None:
     ingest.append({"s": STREAM}, [chunk_of_arrivals(STREAM, "f", rows_of([(DELETE, 1, 0)]), [None], (), 0)])
     for folded in (False, True):
         if folded:
-            journal.fold(journal.number)
+            journal.fold(journal.at(journal.number))
         _, journal, _ = opened(str(tmp_path), rejects)
         state = journal.state("s")
         assert (state.top, state.horizon(10), state.horizon(None)) == (50, 40, None)

@@ -28,6 +28,8 @@ INSERT INTO r VALUES (1, 0), (2, 5);
 SAID = {
     "SELECT MAX(v) FROM s [FROM NOW-10 TO NOW SLIDE 5 SEC] WHERE v < 9": (
         "(windows): reads s, writes results/explain",
+        "runs in the kernel",
+        ": SELECT GREATEST(_tick",
         "sliced, so",
         "grid of ticks, a tuple is in up to 3 windows; reaches back 10 ticks",
         "a log of 1 segment, 3 rows, ticks 0 to 12",
@@ -36,6 +38,7 @@ SAID = {
     "SELECT COUNT(DISTINCT v) AS n FROM s [FROM NOW-10 TO NOW SLIDE 5 SEC]": (
         "not sliced: n cannot be put together from parts",
     ),
+    "SELECT STDDEV(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC]": ("runs on Spark's own plan: stddev_samp is Spark's",),
     "SELECT SUM(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC]": ("not sliced: its windows do not overlap",),
     "SELECT s.v FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC], r [FROM NOW TO NOW SLIDE 5 SEC] WHERE s.v = r.v": (
         "same windows",
@@ -90,9 +93,20 @@ def test_analyze_runs_where_it_stands(spark: object, tmp_path: Path) -> None:
     first, second = answer.text.split("stage explain1 (")
     assert "read 3 rows of 1 segment, wrote 5 rows in 1 segment" in first
     assert "read 5 rows of 1 segment" in second
-    scan = next(line for line in first.splitlines() if "FileScan" in line)
+    scan = next(line for line in first.splitlines() if "TABLE_SCAN" in line)
+    assert scan.split()[0] == "2"  # of three rows, one is filtered out while they are read
+    assert "runs in the kernel" in first and "the kernel held" in first
+    assert any("ms" in line and "GROUP_BY" in line for line in second.splitlines())
+
+
+def test_analyze_of_sparks_own_plan(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDDYLINE_KERNELS", "off")
+    (text,) = texts(STREAMS + ROWS + "EXPLAIN ANALYZE SELECT SUM(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC];")
+    assert "runs on Spark's own plan: kernels are switched off" in text
+    assert "read 3 rows of 1 segment, wrote 6 rows" in text
+    scan = next(line for line in text.splitlines() if "FileScan" in line)
     assert scan.split()[0] == "3" and "KiB" in scan
-    assert any("ms" in line and "HashAggregate" in line for line in second.splitlines())
+    assert any("ms" in line and "HashAggregate" in line for line in text.splitlines())
 
 
 def test_a_database_explains_and_stays_as_it_is(spark: object) -> None:

@@ -17,9 +17,9 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "div": lambda a, b: int(a / b) if b else _division_by_zero(),
-    "/": lambda a, b: int(a / b) if b else _division_by_zero(),
-    "%": lambda a, b: a - b * int(a / b) if b else _division_by_zero(),
+    "div": lambda a, b: _quotient(a, b),
+    "/": lambda a, b: _quotient(a, b),
+    "%": lambda a, b: a - b * _quotient(a, b),
 }
 _COMPARISON: dict[str, Callable[[int, int], bool]] = {
     "=": lambda a, b: a == b,
@@ -31,8 +31,11 @@ _COMPARISON: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def _division_by_zero() -> int:
-    raise InvalidLoop("a for-loop divides by zero")
+def _quotient(a: int, b: int) -> int:
+    """Without what is behind the point, as Spark divides whole numbers."""
+    if not b:
+        raise InvalidLoop("a for-loop divides by zero")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def evaluate(expr: Expr, t: int, start: int) -> int:
@@ -71,6 +74,17 @@ class Loop:
     initial: Expr
     condition: Expr | None
     change: Expr
+
+    @property
+    def step(self) -> int | None:
+        """By how much t changes each time, if it is always the same: `t++`, `t -= 5`."""
+        change = self.change
+        if not isinstance(change, Call) or len(change.arguments) != 2 or change.arguments[0] != T:
+            return None
+        amount = change.arguments[1]
+        if change.function not in ("+", "-") or not isinstance(amount, Literal):
+            return None
+        return int(amount.value) if change.function == "+" else -int(amount.value)
 
     @property
     def backward(self) -> bool:

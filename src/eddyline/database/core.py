@@ -25,6 +25,7 @@ from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
+from eddyline.log.upkeep import Pace
 from eddyline.rules import optimize
 from eddyline.sources import needs_spark
 from eddyline.sources.batches import BatchInput, open_batches
@@ -51,6 +52,7 @@ class Core:
         now: Callable[[], int] | None,
         without_rules: frozenset[str],
         temporary: bool,
+        pace: Pace,
     ) -> None:
         self.storage = Storage(root)
         self._temporary = temporary
@@ -74,7 +76,7 @@ class Core:
             self.statements = StatementLog(self.storage)
             definitions = self.statements.read()
             self.engine = Engine(
-                root, master, batch_rows, self.rejects.add, self._batch_done, self.warnings.append, self.now
+                root, master, batch_rows, self.rejects.add, self._batch_done, self.warnings.append, self.now, pace=pace
             )
             for definition in definitions:
                 self._replay(definition)
@@ -254,10 +256,10 @@ class Core:
             raise
         self.reader.refresh()
 
-    def changes_frame(self, query: StandingQuery, segments: list[Segment]) -> Any:
+    def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any:
         """The segments as a Spark DataFrame."""
         at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
-        return self.engine.changes(at_work.stages[-1], segments)
+        return self.engine.changes(at_work.stages[-1], segments, since)
 
     def is_standing(self, query: StandingQuery) -> bool:
         return self.definitions.queries.get(query.record.name.lower()) is query

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from eddyline.algebra.answer import Answer
 from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.present import changes, present
-from eddyline.database.reader import ResultReader
+from eddyline.database.reader import Read, ResultReader
 from eddyline.errors import DatabaseClosed
 from eddyline.log.segment import Segment
 
@@ -35,7 +35,7 @@ class Home(Protocol):
     def wait(self, batch: int, seconds: float) -> None:
         """Wait until a batch after the given one is committed or the time is up."""
 
-    def changes_frame(self, query: StandingQuery, segments: list[Segment]) -> Any: ...
+    def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any: ...
 
 
 class QueryHandle:
@@ -119,26 +119,32 @@ class QueryHandle:
 
     def to_arrow(self, since: int | None = None) -> pa.Table:
         """All changes, or those after a cursor: `_batch`, `_tick`, `_index` or `_window`, `_diff`, and the columns."""
-        segments = self._segments(-1 if since is None else since)
-        return changes(self._home.reader.storage, segments, self._query.record.shape, self._schema())
+        cursor, shape = -1 if since is None else since, self._query.record.shape
+        storage = self._home.reader.storage
+        return self._read(cursor, lambda segments: changes(storage, segments, shape, self._schema(), cursor))
 
     def to_pandas(self, since: int | None = None) -> Any:
         """The same as `to_arrow`, for pandas."""
         return self.to_arrow(since).to_pandas()
 
     def to_spark(self, since: int | None = None) -> Any:
-        """The result segments as a Spark DataFrame: every change with its `_diff`."""
-        return self._home.changes_frame(self._query, self._segments(-1 if since is None else since))
+        """The result segments as a Spark DataFrame: every change with its `_diff`.
+
+        Spark reads when the frame is used. Files that were merged into others go after ten minutes, so a frame that is
+        older may miss one.
+        """
+        cursor = -1 if since is None else since
+        return self._read(cursor, lambda segments: self._home.changes_frame(self._query, segments, cursor))
 
     def current(self) -> pa.Table:
         """What stands now, all changes added up: tuples, the rows of every window, or the rows of a relation."""
-        segments = self._segments(-1)
-        return present(self._home.reader.storage, segments, self._query.record.shape, self._schema())
+        storage, shape = self._home.reader.storage, self._query.record.shape
+        return self._read(-1, lambda segments: present(storage, segments, shape, self._schema()))
 
-    def _segments(self, since: int) -> list[Segment]:
+    def _read(self, since: int, action: Callable[[list[Segment]], Read]) -> Read:
         self._check()
         self._home.reader.refresh()
-        return self._home.reader.segments(self._query.record.log, since)
+        return self._home.reader.read(self._query.record.log, since, action)
 
     def _schema(self) -> pa.Schema:
         fields = zip(self.columns, self._query.query.plan.schema.fields, strict=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eddyline.database.core import Core
 from eddyline.database.database import Database
+from eddyline.log.upkeep import Pace
 from eddyline.rules import check_rule_names
 from eddyline.spark.engine import BATCH_ROWS
 from eddyline.spark.start import start_session
@@ -22,6 +23,7 @@ def connect(
     heartbeat: float | None = 1.0,
     conf: Mapping[str, str] | None = None,
     without_rules: Iterable[str] = (),
+    pace: Pace | None = None,
 ) -> Database:
     """Open a database, made if it is not there; starts Spark if this process has none.
 
@@ -32,6 +34,7 @@ def connect(
     - `heartbeat`: every so many seconds, time passes for windows over such streams even if nothing comes; None for not.
     - `conf`: settings for Spark, if it has not been started yet.
     - `without_rules`: rules of the optimizer to leave out, as EXPLAIN names them.
+    - `pace`: how often the logs are folded and merged, and how long files stay that were merged; None for the usual.
 
     One process owns a database at a time. After a crash it is opened again like any other: what was pushed is there,
     and every answer once.
@@ -43,4 +46,4 @@ def connect(
     root = tempfile.mkdtemp(prefix="eddyline-") if path is None else str(path)
     if "://" not in root:
         root = str(Path(root).absolute())
-    return Database(Core(root, master, batch_rows, clock, rules, temporary), heartbeat)
+    return Database(Core(root, master, batch_rows, clock, rules, temporary, pace or Pace()), heartbeat)

@@ -18,12 +18,14 @@ WINDOWS, RELATION = "windows", "relation"
 _ORDER = [(BATCH, "ascending"), (DIFF, "ascending")]
 
 
-def changes(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema) -> pa.Table:
-    """Every change: `_batch`, `_tick`, `_index` or `_window`, `_diff` (+1 comes, -1 goes), then the query's columns.
+def changes(
+    storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, since: int = -1
+) -> pa.Table:
+    """Every change after a cursor: `_batch`, `_tick`, `_index` or `_window`, `_diff` (+1 comes, -1 goes), the columns.
 
     That a window is there although it has no rows is not told: `fetch` does.
     """
-    table = _read(storage, segments, shape, values)
+    table = _read(storage, segments, shape, values, since)
     if HEADER in table.column_names:
         table = table.filter(pc.invert(table.column(HEADER)))
     table = table.sort_by([(BATCH, "ascending"), *_numbers(shape), (DIFF, "ascending"), *_rank(table)])
@@ -77,8 +79,8 @@ def _groupable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array([None if value is None else repr(value) for value in column.to_pylist()])])
 
 
-def _read(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema) -> pa.Table:
-    table = read_segments(storage, segments)
+def _read(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, since: int = -1) -> pa.Table:
+    table = read_segments(storage, segments, since)
     return _empty(shape, values) if table is None else table
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from eddyline.algebra.answer import Answer
-from eddyline.log.answers import Shape, answers, read_segments
+from eddyline.errors import StorageUnusable
+from eddyline.log.answers import Shape, answers, batch_by_batch
 from eddyline.log.results import Record, ResultLog
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
+
+#: after so many batches the snapshot is read again: small segments have been merged since, and need not be remembered
+_ANEW = 128
+Read = TypeVar("Read")
 
 
 class ResultReader:
@@ -20,6 +26,7 @@ class ResultReader:
         self._log = ResultLog(storage)
         self._guard = threading.Lock()
         self._last = -1
+        self._loaded = -1  # the last batch when the snapshot was read
         self._segments: dict[str, list[Segment]] = {}  # by result log, in the order of batches
 
     @property
@@ -33,14 +40,24 @@ class ResultReader:
                 if record.batch != self._last + 1:
                     break
                 self._take(record)
-            if self._last < self._log.committed():
+            if self._last < self._log.committed() or self._last >= self._loaded + _ANEW:
                 self._load()  # records in between were folded into the snapshot while we did not look
             return self._last
 
     def segments(self, log: str, since: int = -1) -> list[Segment]:
-        """The committed segments of a result log that are newer than a cursor."""
+        """The committed segments of a result log in which something is newer than a cursor."""
         with self._guard:
-            return [segment for segment in self._segments.get(log, ()) if segment.seq[0] > since]
+            return [segment for segment in self._segments.get(log, ()) if segment.seq[1] > since]
+
+    def read(self, log: str, since: int, action: Callable[[list[Segment]], Read]) -> Read:
+        """Do something with the segments; once more with those that they were merged into if they went meanwhile."""
+        while True:
+            segments = self.segments(log, since)
+            try:
+                return action(segments)
+            except StorageUnusable:
+                if not self._exchanged(log, segments):
+                    raise
 
     def forget(self, log: str) -> None:
         with self._guard:
@@ -48,21 +65,27 @@ class ResultReader:
 
     def answers(self, log: str, shape: Shape, since: int = -1) -> Iterator[Answer]:
         """What was answered after a cursor, batch by batch."""
-        by_batch: dict[int, list[Segment]] = {}
-        for segment in self.segments(log, since):
-            by_batch.setdefault(segment.seq[0], []).append(segment)
-        for batch in sorted(by_batch):
-            table = read_segments(self.storage, by_batch[batch])
-            if table is not None:
-                yield from answers(shape, table)
+        while True:
+            segments = self.segments(log, since)
+            try:
+                for batch, table in batch_by_batch(self.storage, segments, since):
+                    yield from answers(shape, table)
+                    since = batch
+                return
+            except StorageUnusable:
+                if not self._exchanged(log, segments):
+                    raise
+
+    def _exchanged(self, log: str, segments: list[Segment]) -> bool:
+        """Whether a segment is gone from the log by now; then what is there instead is known."""
+        with self._guard:
+            self._load()
+            known = {segment.path for segment in self._segments.get(log, ())}
+            return any(segment.path not in known for segment in segments)
 
     def _load(self) -> None:
-        while True:
-            folded = self._log.folded()
-            results = self._log.load()
-            if folded == self._log.folded():  # else records may have gone into the snapshot just after it was read
-                break
-        self._last = results.last.batch
+        results = self._log.load()
+        self._last = self._loaded = results.last.batch
         self._segments = {name: list(stage.segments) for name, stage in results.stages.items()}
 
     def _take(self, record: Record) -> None:

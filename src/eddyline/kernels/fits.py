@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from typing import Any, cast
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
@@ -54,8 +55,18 @@ def why_not(plan: Operator) -> str | None:
 
 def why_not_expression(expr: Expr) -> str | None:
     """The same for an expression."""
-    reasons = (_why_not(cast(TypedExpr, part)) for part in expr.walk())
+    if _is_point(expr):
+        return None
+    reasons = (_why_not(cast(TypedExpr, expr)), *map(why_not_expression, expr.children))
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def _is_point(expr: Expr) -> bool:
+    """A constant like 1.8: a DECIMAL that is used as a DOUBLE, and written as one."""
+    if not isinstance(expr, Call) or expr.function != "cast" or expr.type != DOUBLE:
+        return False
+    (constant,) = expr.arguments
+    return isinstance(constant, Literal) and isinstance(constant.value, Decimal)
 
 
 def _expressions(operator: Operator) -> Iterator[Expr]:

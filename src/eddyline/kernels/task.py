@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
@@ -41,6 +42,7 @@ class Work:
     files: Mapping[str, tuple[str, ...]]
     tables: Mapping[str, pa.Table]
     schema: pa.Schema  # of the segments it writes
+    folder: str  # where they go
 
 
 @dataclass(frozen=True)
@@ -57,22 +59,29 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
     for work in works:
         storage = Storage(work.root)
         try:
-            yield from written(_computed(work, storage), work.stage, work.batch, storage)
+            yield from written(_computed(work), work.stage, work.batch, storage, work.folder)
         except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
             yield Reference(work.stage, None, str(problem).splitlines()[0])
 
 
-def _computed(work: Work, storage: Storage) -> Iterator[pa.RecordBatch]:
-    connection = kernel()
+def _computed(work: Work) -> Iterator[pa.RecordBatch]:
+    with bound(work) as connection:
+        # the columns are named by their place: a result may have names that no table could
+        for batch in connection.sql(work.statement).to_arrow_reader():
+            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+
+
+@contextmanager
+def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A kernel that has the work's segments and tables under the names of its leaves."""
+    connection, storage = kernel(), Storage(work.root)
     try:
         for name, paths in work.files.items():
             connection.register(name, storage.dataset(paths))
         for name, table in work.tables.items():
             connection.register(name, table)
-        # the columns are named by their place: a result may have names that no table could
-        for batch in connection.sql(work.statement).to_arrow_reader():
-            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+        yield connection
     finally:
         for name in (*work.files, *work.tables):
             connection.unregister(name)
@@ -89,11 +98,13 @@ def kernel() -> duckdb.DuckDBPyConnection:
     return _connection
 
 
-def written(batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage) -> Iterator[Reference]:
+def written(
+    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str
+) -> Iterator[Reference]:
     """Rows as segments of a stage's log."""
     for table in _tables(batches):
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
-        path = f"results/{stage}/{batch:012d}-{uuid.uuid4().hex}.parquet"
+        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         size = storage.write_table(path, table)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)

@@ -6,5 +6,6 @@
 - `ingest` turns rows with `+`, `-` and `=` into weighted rows with ticks and indexes, and appends them; `rows` are what
   comes as arrays, `revisions` says which of them are taken and what each takes away.
 - `results` says which segments hold the answers of which query, batch by batch.
-- `upkeep` merges small segments and drops what is beyond retention.
+- `upkeep` keeps all of it bounded: folds entries and records, has small segments merged (`merging`), drops what nobody
+  can need (`cutting`) and deletes files that nothing refers to (`sweeping`).
 """

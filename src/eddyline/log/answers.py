@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
@@ -27,10 +28,40 @@ class Shape:
     columns: tuple[str, ...]
 
 
-def read_segments(storage: Storage, segments: Sequence[Segment]) -> pa.Table | None:
-    """The rows of segments as one table, None if there are none."""
-    tables = [storage.read_table(segment.path) for segment in segments]
+def read_segments(storage: Storage, segments: Sequence[Segment], since: int = -1) -> pa.Table | None:
+    """The rows of segments as one table, without those of batches up to a cursor; None if there are none."""
+    tables = []
+    for segment in segments:
+        table = storage.read_table(segment.path)
+        if segment.seq[0] <= since:  # merged from segments of several batches
+            table = table.filter(pc.greater(table.column(BATCH), since))
+        tables.append(table)
     return pa.concat_tables(tables, promote_options="default") if tables else None
+
+
+def batch_by_batch(storage: Storage, segments: Sequence[Segment], since: int = -1) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each batch after a cursor, as a table; what overlaps is read together, the rest when it is due."""
+    for together in _overlapping(segments):
+        table = read_segments(storage, together, since)
+        if table is None:
+            continue
+        if all(segment.seq == together[0].seq for segment in together) and together[0].seq[0] == together[0].seq[1]:
+            yield together[0].seq[0], table
+            continue
+        for batch in pc.unique(table.column(BATCH)).sort().to_pylist():
+            yield batch, table.filter(pc.equal(table.column(BATCH), batch))
+
+
+def _overlapping(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Segments whose stretches of batches overlap, in the order of batches."""
+    together: list[Segment] = []
+    for segment in sorted(segments, key=lambda segment: segment.seq):
+        if together and segment.seq[0] > max(other.seq[1] for other in together):
+            yield together
+            together = []
+        together.append(segment)
+    if together:
+        yield together
 
 
 def answers(shape: Shape, table: pa.Table) -> Iterator[Answer]:

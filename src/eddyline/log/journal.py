@@ -7,15 +7,16 @@ is past are folded into one snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eddyline.algebra.retention import horizon_of
-from eddyline.log.segment import Segment
+from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
-_SNAPSHOT = "journal/snapshot.json"
+_FOLDER = "journal"
+_SNAPSHOT = f"{_FOLDER}/snapshot.json"
 Spans = tuple[tuple[int, int], ...]  # stretches of ticks, both ends inclusive
 
 
@@ -66,7 +67,7 @@ class Entry:
 
 @dataclass
 class StreamState:
-    """All segments of a stream in order, and where the next row goes."""
+    """All segments of a stream in order, and where the next row goes: the counters outlast the rows they counted."""
 
     segments: list[Segment] = field(default_factory=list)
     last_seq: int = 0
@@ -88,56 +89,114 @@ class StreamState:
         if top is not None:
             self.top = top if self.top is None else max(self.top, top)
 
+    def exchanged(self, exchange: Exchange) -> StreamState:
+        return replace(self, segments=list(exchange.applied(self.segments)))
+
+    def to_json(self) -> dict[str, Any]:
+        segments = [segment.to_json() for segment in self.segments]
+        return {"segments": segments, "last_seq": self.last_seq, "last_index": self.last_index, "top": self.top}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> StreamState:
+        segments = [Segment.from_json(segment) for segment in value["segments"]]
+        return cls(segments, value["last_seq"], value["last_index"], value["top"])
+
+
+@dataclass
+class Base:
+    """Everything up to an entry, put together: what the snapshot holds."""
+
+    number: int = 0
+    reached: int | None = None
+    closed: int | None = None
+    streams: dict[str, StreamState] = field(default_factory=dict)
+    origin: dict[str, int] = field(default_factory=dict)  # how far each input has been read
+
+    def state(self, stream: str) -> StreamState:
+        return self.streams.setdefault(stream, StreamState())
+
+    def take(self, entry: Entry) -> None:
+        for stream, segments in entry.segments.items():
+            self.state(stream).take(segments, entry.arrived.get(stream, 0), entry.top.get(stream))
+        self.origin.update(entry.origin)
+        self.number, self.reached, self.closed = entry.number, entry.reached, entry.closed
+
+    def copy(self) -> Base:
+        streams = {name: replace(state, segments=list(state.segments)) for name, state in self.streams.items()}
+        return Base(self.number, self.reached, self.closed, streams, dict(self.origin))
+
+    def exchange(self, exchanges: Mapping[str, Exchange]) -> None:
+        for stream, exchange in exchanges.items():
+            self.streams[stream] = self.state(stream).exchanged(exchange)
+
+    def to_json(self) -> dict[str, Any]:
+        streams = {name: state.to_json() for name, state in self.streams.items()}
+        fields = {"number": self.number, "reached": self.reached, "closed": self.closed}
+        return {**fields, "streams": streams, "origin": self.origin}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Base:
+        streams = {name: StreamState.from_json(state) for name, state in value["streams"].items()}
+        return cls(value["number"], value["reached"], value["closed"], streams, dict(value.get("origin", {})))
+
+
+class Folded(LookupError):
+    """The entries asked for were folded into the snapshot, so they are not known one by one any more."""
+
 
 class Journal:
     """The journal as far as it was read; `refresh` reads on. One process appends, any number may read."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self.streams: dict[str, StreamState] = {}
-        self.entries: list[Entry] = []  # those after the snapshot
-        self.number = 0  # of the last entry
-        self.reached: int | None = None
-        self.closed: int | None = None
-        self.origin: dict[str, int] = {}  # how far each input has been read
-        self._load_snapshot()
+        snapshot = storage.read_json(_SNAPSHOT)
+        self.base = Base() if snapshot is None else Base.from_json(snapshot)
+        self.entries: list[Entry] = []  # those after the base
+        self._now = self.base.copy()
         self.refresh()
+
+    @property
+    def streams(self) -> dict[str, StreamState]:
+        return self._now.streams
+
+    @property
+    def number(self) -> int:
+        """Of the last entry."""
+        return self._now.number
+
+    @property
+    def reached(self) -> int | None:
+        return self._now.reached
+
+    @property
+    def closed(self) -> int | None:
+        return self._now.closed
+
+    @property
+    def origin(self) -> dict[str, int]:
+        return self._now.origin
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> bool:
         """Read what was appended since; False if nothing was."""
         before = self.number
-        while True:
-            value = self._storage.read_json(_name(self.number + 1))
-            if value is None:
-                break
-            self._take(Entry.from_json(value))
+        while (entry := read_entry(self._storage, self.number + 1)) is not None:
+            self._take(entry)
         return self.number > before
 
     def between(self, after: int, upto: int) -> list[Entry]:
         """The entries after one and up to another."""
+        if after < self.base.number:
+            raise Folded(f"entry {after + 1} is folded into the snapshot of entry {self.base.number}")
         return [entry for entry in self.entries if after < entry.number <= upto]
 
     def state(self, stream: str) -> StreamState:
-        return self.streams.setdefault(stream, StreamState())
+        return self._now.state(stream)
 
     def _take(self, entry: Entry) -> None:
-        for stream, segments in entry.segments.items():
-            self.state(stream).take(segments, entry.arrived.get(stream, 0), entry.top.get(stream))
+        self._now.take(entry)
         self.entries.append(entry)
-        self.origin.update(entry.origin)
-        self.number, self.reached, self.closed = entry.number, entry.reached, entry.closed
-
-    def _load_snapshot(self) -> None:
-        snapshot = self._storage.read_json(_SNAPSHOT)
-        if snapshot is None:
-            return
-        for stream, state in snapshot["streams"].items():
-            segments = [Segment.from_json(segment) for segment in state["segments"]]
-            self.streams[stream] = StreamState(segments, state["last_seq"], state["last_index"], state.get("top"))
-        self.number, self.reached, self.closed = snapshot["number"], snapshot["reached"], snapshot["closed"]
-        self.origin = dict(snapshot.get("origin", {}))
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -159,45 +218,66 @@ class Journal:
         self._take(entry)
         return entry
 
-    def fold(self, upto: int, replaced: Mapping[str, tuple[Sequence[str], Sequence[Segment]]] | None = None) -> None:
-        """Put the entries up to a number into the snapshot, segments merged or dropped on the way exchanged.
+    def fold(self, base: Base) -> None:
+        """Make this the snapshot. Whoever reads it looks at later entries only; the folded ones go with `tidy`."""
+        self._storage.write_json(_SNAPSHOT, base.to_json())
+        self.rest_on(base)
 
-        `replaced` gives for each stream the paths that go and the segments that come in their place.
-        """
-        for stream, (gone, come) in (replaced or {}).items():
-            state = self.streams[stream]
-            names = set(gone)
-            rest = [segment for segment in state.segments if segment.path not in names]
-            state.segments = sorted([*rest, *come], key=lambda segment: (segment.seq, segment.path))
-        later = [entry for entry in self.entries if entry.number > upto]
-        at = next((entry for entry in reversed(self.entries) if entry.number == upto), None)
-        if at is None:
-            return
-        pending = {s.path for entry in later for segments in entry.segments.values() for s in segments}
-        streams = {}
-        for stream, state in self.streams.items():
-            kept = [segment for segment in state.segments if segment.path not in pending]
-            last = max((segment.seq[1] for segment in kept), default=0)
-            streams[stream] = {
-                "segments": [segment.to_json() for segment in kept],
-                "last_seq": max(last, _last_before(self.entries, stream, upto, state, later)),
-                "last_index": at.arrived.get(stream, state.last_index),
-                "top": state.top,
-            }
-        origin = dict(self.origin)  # as `top`: ahead of `upto` is no harm: the entries after it say the same again
-        snapshot = {"number": upto, "reached": at.reached, "closed": at.closed, "streams": streams, "origin": origin}
-        self._storage.write_json(_SNAPSHOT, snapshot)
+    def tidy(self) -> None:
+        """Delete entries that are in the snapshot, also those that a crash has left behind."""
+        for name in self._storage.names(_FOLDER):
+            number = name.removesuffix(".json")
+            if number.isdigit() and int(number) <= self.base.number:
+                self._storage.delete(f"{_FOLDER}/{name}")
+
+    def rest_on(self, base: Base) -> None:
+        """Forget the entries that a snapshot holds; also for another journal of the process that wrote it."""
+        later = [entry for entry in self.entries if entry.number > base.number]
+        now = base.copy()  # whoever looks at the state meanwhile sees it before or after, nothing in between
+        for entry in later:
+            now.take(entry)
+        self.base, self.entries, self._now = base, later, now
+
+    def at(self, upto: int) -> Base:
+        """What there was at an entry that is not folded yet."""
+        base = self.base.copy()
         for entry in self.entries:
             if entry.number <= upto:
-                self._storage.delete(_name(entry.number))
-        self.entries = later
+                base.take(entry)
+        return base
 
 
-def _last_before(entries: Sequence[Entry], stream: str, upto: int, state: StreamState, later: Sequence[Entry]) -> int:
-    """The last place in the log that the entries up to a number have used, also if the row is gone since."""
-    following = [s.seq[0] for entry in later for s in entry.segments.get(stream, ())]
-    return min(following) - 1 if following else state.last_seq
+class Tail:
+    """The entries after a number, and nothing of what they add up to: for who follows the journal in another process.
+
+    Entries that no committed batch has taken are never folded, so whoever asks for those is sure to find them.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._after = 0
+        self._entries: list[Entry] = []
+
+    def after(self, number: int, upto: int | None = None) -> Iterator[Entry]:
+        """The entries that there are after a number; those before it are forgotten, and read again if asked for."""
+        known = [] if number < self._after else [entry for entry in self._entries if entry.number > number]
+        self._after, self._entries = number, known
+        last = number
+        for entry in list(known):
+            if upto is None or entry.number <= upto:
+                last = entry.number
+                yield entry
+        while (upto is None or last < upto) and (found := read_entry(self._storage, last + 1)) is not None:
+            last = found.number
+            known.append(found)
+            yield found
+
+
+def read_entry(storage: Storage, number: int) -> Entry | None:
+    """An entry, None if it is not there: not yet, or no longer."""
+    value = storage.read_json(_name(number))
+    return None if value is None else Entry.from_json(value)
 
 
 def _name(number: int) -> str:
-    return f"journal/{number:012d}.json"
+    return f"{_FOLDER}/{number:012d}.json"

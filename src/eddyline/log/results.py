@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eddyline.log.segment import Segment
+from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
-_SNAPSHOT = "batches/snapshot.json"
+_FOLDER = "batches"
+_SNAPSHOT = f"{_FOLDER}/snapshot.json"
 COMMITS = "checkpoint/commits"
 
 
@@ -97,6 +98,30 @@ class Results:
             self.stages.pop(name, None)
             self.scans = {key: taken for key, taken in self.scans.items() if not key.startswith(f"{name}\n")}
 
+    def exchange(self, exchanges: Mapping[str, Exchange]) -> None:
+        """The same rows in other segments; a stage that was dropped meanwhile has none."""
+        for name, exchange in exchanges.items():
+            if name in self.stages:
+                stage = self.stages[name]
+                self.stages[name] = replace(stage, segments=tuple(exchange.applied(stage.segments)))
+
+    def rest_on(self, base: Results) -> None:
+        """Take over the segments of a snapshot; what was added after it stays as it is."""
+        for name, stage in base.stages.items():
+            if name in self.stages:
+                later = [s for s in self.stages[name].segments if s.seq[0] > base.last.batch]
+                self.stages[name] = replace(self.stages[name], segments=(*stage.segments, *later))
+
+    def to_json(self) -> dict[str, Any]:
+        last = replace(self.last, stages={}, scans={})
+        stages = {name: stage.to_json() for name, stage in self.stages.items()}
+        return {"last": last.to_json(), "stages": stages, "scans": self.scans}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Results:
+        stages = {name: StageResult.from_json(stage) for name, stage in value["stages"].items()}
+        return cls(Record.from_json(value["last"]), stages, value["scans"])
+
 
 class ResultLog:
     """Records on disk. One process writes, any number may read."""
@@ -108,45 +133,55 @@ class ResultLog:
         self._storage.write_json(_name(record.batch), record.to_json())
 
     def committed(self) -> int:
-        """The last batch that Spark has committed, -1 if there is none."""
+        """The last batch that Spark has committed, -1 if there is none; Spark deletes older names now and then."""
         done = [int(name) for name in self._storage.names(COMMITS) if name.isdigit()]
         return max(done, default=-1)
 
-    def folded(self) -> int:
-        """The last batch whose record went into the snapshot, -1 if there is none."""
+    def base(self) -> Results:
+        """What the snapshot holds."""
         snapshot = self._storage.read_json(_SNAPSHOT)
-        return -1 if snapshot is None else int(snapshot["last"]["batch"])
+        return Results() if snapshot is None else Results.from_json(snapshot)
 
     def load(self) -> Results:
-        """All results of committed batches."""
-        results = Results()
-        snapshot = self._storage.read_json(_SNAPSHOT)
-        if snapshot is not None:
-            results.last = Record.from_json({**snapshot["last"]})
-            results.stages = {name: StageResult.from_json(stage) for name, stage in snapshot["stages"].items()}
-            results.scans = snapshot["scans"]
-        for record in self.after(results.last.batch):
-            results.take(record)
-        return results
+        """All results of committed batches. Records that are folded while we read are found in the snapshot."""
+        while True:
+            results = self.base()
+            committed = self.committed()
+            for record in self._records(results.last.batch, committed):
+                if record.batch != results.last.batch + 1:
+                    break
+                results.take(record)
+            if results.last.batch >= committed or self.base().last.batch <= results.last.batch:
+                return results
 
     def after(self, batch: int) -> Iterable[Record]:
         """The records of committed batches after one, in order."""
-        committed = self.committed()
-        for number in range(batch + 1, committed + 1):
+        return self._records(batch, self.committed())
+
+    def folded(self, upto: int) -> Results:
+        """What the snapshot would hold if the records up to a batch were in it."""
+        results = self.base()
+        for record in self._records(results.last.batch, upto):
+            results.take(record)
+        return results
+
+    def fold(self, results: Results) -> None:
+        """Make this the snapshot. Whoever reads it looks at later records only; the folded ones go with `tidy`."""
+        self._storage.write_json(_SNAPSHOT, results.to_json())
+
+    def tidy(self, results: Results) -> None:
+        """Delete records that are in the snapshot, also those that a crash has left behind."""
+        for name in self._storage.names(_FOLDER):
+            number = name.removesuffix(".json")
+            if number.isdigit() and int(number) <= results.last.batch:
+                self._storage.delete(f"{_FOLDER}/{name}")
+
+    def _records(self, after: int, upto: int) -> Iterable[Record]:
+        for number in range(after + 1, upto + 1):
             value = self._storage.read_json(_name(number))
             if value is not None:
                 yield Record.from_json(value)
 
-    def fold(self, results: Results) -> None:
-        """Put the records so far into the snapshot."""
-        empty = replace(results.last, stages={}, scans={})
-        stages = {name: stage.to_json() for name, stage in results.stages.items()}
-        self._storage.write_json(_SNAPSHOT, {"last": empty.to_json(), "stages": stages, "scans": results.scans})
-        for name in self._storage.names("batches"):
-            number = name.removesuffix(".json")
-            if number.isdigit() and int(number) <= results.last.batch:
-                self._storage.delete(f"batches/{name}")
-
 
 def _name(batch: int) -> str:
-    return f"batches/{batch:012d}.json"
+    return f"{_FOLDER}/{batch:012d}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,6 +43,19 @@ class Segment:
     def from_json(cls, value: dict[str, Any]) -> Segment:
         pairs = {key: tuple(value[key]) for key in ("seq", "index", "tick")}
         return cls(**{**value, **pairs})
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Segments that go and what comes in their place: the same rows in fewer files, or nothing if nobody needs them."""
+
+    gone: frozenset[str]  # paths
+    come: tuple[Segment, ...] = ()
+
+    def applied(self, segments: Iterable[Segment]) -> list[Segment]:
+        """The segments in order, those that go replaced."""
+        rest = [segment for segment in segments if segment.path not in self.gone]
+        return sorted([*rest, *self.come], key=lambda segment: (segment.seq, segment.path))
 
 
 def bounds_of(table: pa.Table, column: str) -> tuple[int, int]:

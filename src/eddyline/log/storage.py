@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from eddyline.errors import StorageUnusable
 
 #: files that are being written end so; nobody reads them
 UNFINISHED = ".unfinished"
+#: of a merged file; a window reads the groups that its ticks are in
+_ROWS_OF_A_GROUP = 65_536
 
 
 class Storage:
@@ -122,6 +125,31 @@ class Storage:
     def _schema_of(self, path: str) -> pa.Schema:
         return pq.read_schema(path, filesystem=self._fs, memory_map=self.local)
 
+    def merge_tables(self, name: str, parts: Sequence[str]) -> int:
+        """Write the rows of some Parquet files one after the other into one; returns its size.
+
+        No more than one of them is in memory at a time. A column that some of them lack is NULL there.
+        """
+        unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
+        try:
+            self._make_folder_of(name)
+            with contextlib.ExitStack() as opened:
+                files = [pq.ParquetFile(opened.enter_context(self._fs.open_input_file(self.path(p)))) for p in parts]
+                schema = pa.unify_schemas([file.schema_arrow.remove_metadata() for file in files])
+                sink = opened.enter_context(self._fs.open_output_stream(self.path(unfinished)))
+                with pq.ParquetWriter(
+                    sink, schema, compression="lz4", use_dictionary=_worth_a_dictionary(schema)
+                ) as writer:
+                    for gathered in _gathered(files, schema):
+                        writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
+                size = int(sink.tell())
+            if self.local:
+                os.replace(self.path(unfinished), self.path(name))
+        except (pa.ArrowException, OSError) as problem:
+            self._forget_folder_of(name)
+            raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
+        return size
+
     # -- folders ------------------------------------------------------------------------------------------------------
 
     def names(self, folder: str) -> list[str]:
@@ -135,6 +163,17 @@ class Storage:
         selector = pafs.FileSelector(self.path(folder), allow_not_found=True)
         files = self._fs.get_file_info(selector)
         return sorted(file.base_name for file in files if file.is_file and not file.base_name.endswith(UNFINISHED))
+
+    def files_below(self, folder: str) -> list[tuple[str, float]]:
+        """All files in a folder and its folders, unfinished ones too: their names, and when they were last written."""
+        selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
+        try:
+            found = [info for info in self._fs.get_file_info(selector) if info.is_file]
+        except FileNotFoundError:  # a folder went away while we looked
+            return []
+        except OSError as problem:
+            raise StorageUnusable(f"{self.path(folder)} cannot be listed: {problem}") from problem
+        return sorted((info.path[len(self._base) + 1 :], (info.mtime_ns or 0) / 1e9) for info in found)
 
     def exists(self, name: str) -> bool:
         if self.local:
@@ -154,13 +193,6 @@ class Storage:
         if self.exists(name):
             self._fs.delete_dir(self.path(name))
 
-    def clear_unfinished(self, folder: str) -> None:
-        """Remove what a crash left half written."""
-        if self.local and os.path.isdir(self.path(folder)):
-            for name in os.listdir(self.path(folder)):
-                if name.endswith(UNFINISHED):
-                    os.unlink(os.path.join(self.path(folder), name))
-
     def _make_folder_of(self, name: str) -> None:
         folder = name.rpartition("/")[0]
         if folder not in self._made:
@@ -169,6 +201,25 @@ class Storage:
 
     def _forget_folder_of(self, name: str) -> None:
         self._made.discard(name.rpartition("/")[0])
+
+
+def _gathered(files: Sequence[Any], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of files in order, a row group's worth at a time: a group for each small file would be no gain."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for file in files:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            missing = [field for field in schema if field.name not in table.column_names]
+            for field in missing:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+            waiting.append(table.select(schema.names).cast(schema))
+            rows += table.num_rows
+            if rows >= _ROWS_OF_A_GROUP:
+                yield pa.concat_tables(waiting)
+                waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:

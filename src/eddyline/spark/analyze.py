@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eddyline.spark.explain import Passed, Question, footing, heading, is_once
+from eddyline.kernels.task import Work
+from eddyline.log.segment import Segment
+from eddyline.spark.explain import Passed, Question, View, footing, heading, is_once
+from eddyline.spark.kernel_job import run_and_measure
 from eddyline.spark.physical import counted, described
 from eddyline.spark.stages import Stage
 from eddyline.spark.writer import references_of, segments_by_stage
@@ -48,55 +51,96 @@ def analyze(engine: Engine, question: Question) -> str:
         for stage in passed.stages:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
-            frame = passed.frame(stage, view)
-            if frame is None:
-                passed.add(stage, ())
-                text.append("  there is nothing to do for the data there is now")
-                continue
-            read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
-            text += [f"  {line}" for line in _run(passed, stage, frame, read)]
+            text += [f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view))]
     return "\n".join([*text, *footing(question)])
 
 
-def _run(passed: Passed, stage: Stage, frame: DataFrame, read: str) -> list[str]:
+def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
+    works = passed.works(stage, view)
+    if works is not None:
+        found = _run_in_kernel(passed, stage, works) if works else None
+    else:
+        frame = passed.frame(stage, view)
+        found = None if frame is None else _run_on_spark(stage, frame)
+    if found is None:
+        passed.add(stage, ())
+        return ["there is nothing to do for the data there is now"]
+    if is_once(stage):
+        return [f"gave {counted(found.rows, 'row')} in {_seconds(found.seconds)}", *_table(found.operators)]
+    passed.add(stage, found.segments)
+    size = sum(segment.size for segment in found.segments)
+    read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
+    wrote = f"{counted(sum(s.rows for s in found.segments), 'row')} in {counted(len(found.segments), 'segment')}"
+    told = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {_seconds(found.seconds)}"]
+    if found.memory:
+        told.append(f"the kernel held {_bytes(found.memory)} at most")
+    had = passed.result(stage)
+    if had.segments:
+        kept = _bytes(sum(segment.size for segment in had.segments))
+        told.append(f"its log so far: {had.plus:,} +, {had.minus:,} -, {kept}")
+    return [*told, *_table(found.operators)]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A stage that was run."""
+
+    seconds: float
+    operators: Sequence[_Measured]
+    segments: Sequence[Segment] = ()
+    rows: int = 0  # that it gave at once
+    memory: int = 0
+
+
+def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
+    began = time.monotonic()
+    profiles = run_and_measure(passed.spark, works)
+    seconds = time.monotonic() - began
+    references = [reference for profile in profiles for reference in profile.references]
+    operators = [
+        _Measured(_shortened(o.text), o.depth, (f"{o.rows:,}", _shown(o.seconds, _seconds), "", _shown(o.size, _bytes)))
+        for profile in profiles
+        for o in profile.operators
+    ]
+    memory = max(profile.memory for profile in profiles)
+    return _Run(seconds, operators, segments_by_stage(references).get(stage.name, ()), memory=memory)
+
+
+def _run_on_spark(stage: Stage, frame: DataFrame) -> _Run:
     began = time.monotonic()
     rows = frame.collect()
-    seconds = _seconds(time.monotonic() - began)
+    seconds = time.monotonic() - began
+    operators = list(_operators(frame._jdf.queryExecution().executedPlan(), 0))
     if is_once(stage):
-        told = [f"gave {counted(len(rows), 'row')} in {seconds}"]
-    else:
-        segments = segments_by_stage(references_of(rows)).get(stage.name, [])
-        passed.add(stage, segments)
-        size = sum(segment.size for segment in segments)
-        wrote = f"{counted(sum(s.rows for s in segments), 'row')} in {counted(len(segments), 'segment')}"
-        told = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {seconds}"]
-        had = passed.result(stage)
-        if had.segments:
-            kept = _bytes(sum(segment.size for segment in had.segments))
-            told.append(f"its log so far: {had.plus:,} +, {had.minus:,} -, {kept}")
-    return [*told, *_table(list(_operators(frame._jdf.queryExecution().executedPlan(), 0)))]
+        return _Run(seconds, operators, rows=len(rows))
+    return _Run(seconds, operators, segments_by_stage(references_of(rows)).get(stage.name, ()))
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """One operator of Spark's plan."""
+    """One operator, and what is said of it, as text."""
 
     text: str
     depth: int
-    metrics: Mapping[str, tuple[int, str]]  # value and kind, by Spark's name
+    cells: tuple[str, str, str, str]
 
-    def cells(self) -> tuple[str, str, str, str]:
-        rows = next((self.metrics[name][0] for name in _ROWS if name in self.metrics), None)
-        return (
-            "" if rows is None else f"{rows:,}",
-            _shown(self._sum(_TIMES), _seconds),
-            _shown(self._sum(_MEMORY), _bytes),
-            _shown(self._sum(_BYTES), _bytes),
-        )
 
-    def _sum(self, names: tuple[str, ...]) -> float:
-        found = [self.metrics[name] for name in names if name in self.metrics]
+def _measured(plan: Any, depth: int) -> _Measured:
+    """An operator of Spark's plan."""
+    metrics = _metrics(plan)
+    rows = next((metrics[name][0] for name in _ROWS if name in metrics), None)
+
+    def total(names: tuple[str, ...]) -> float:
+        found = [metrics[name] for name in names if name in metrics]
         return sum(max(value, 0) * _SECONDS.get(kind, 1) for value, kind in found)
+
+    cells = (
+        "" if rows is None else f"{rows:,}",
+        _shown(total(_TIMES), _seconds),
+        _shown(total(_MEMORY), _bytes),
+        _shown(total(_BYTES), _bytes),
+    )
+    return _Measured(_text(plan), depth, cells)
 
 
 def _operators(plan: Any, depth: int) -> Iterator[_Measured]:
@@ -109,14 +153,17 @@ def _operators(plan: Any, depth: int) -> Iterator[_Measured]:
     elif kind == "InputAdapter":
         yield from _operators(plan.child(), depth)
     else:
-        yield _Measured(_text(plan), depth, _metrics(plan))
+        yield _measured(plan, depth)
         children = plan.children()
         for i in range(children.size()):
             yield from _operators(children.apply(i), depth + 1)
 
 
 def _text(plan: Any) -> str:
-    text = re.sub(r"#\d+L?|, \[plan_id=\d+\]", "", str(plan.simpleString(10)).replace("\n", " ")).strip()
+    return _shortened(re.sub(r"#\d+L?|, \[plan_id=\d+\]", "", str(plan.simpleString(10)).replace("\n", " ")).strip())
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
@@ -130,8 +177,8 @@ def _metrics(plan: Any) -> dict[str, tuple[int, str]]:
     return found
 
 
-def _table(operators: list[_Measured]) -> list[str]:
-    rows = [_COLUMNS, *(operator.cells() for operator in operators)]
+def _table(operators: Sequence[_Measured]) -> list[str]:
+    rows = [_COLUMNS, *(operator.cells for operator in operators)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
     texts = ["operator", *(f"{'  ' * operator.depth}{operator.text}" for operator in operators)]
     return [

@@ -8,10 +8,11 @@ leads out of the calendar from everywhere in it, and results outside of it are m
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from eddyline.algebra.expression import Expr, Literal
 from eddyline.algebra.spelling import written
-from eddyline.algebra.types import DATE, STRING, TIMESTAMP, DataType
+from eddyline.algebra.types import DATE, DOUBLE, STRING, TIMESTAMP, DataType
 from eddyline.spark.literal import literal_sql, spark_type
 
 _BEYOND = {
@@ -60,6 +61,8 @@ def cast_sql(expr: Expr, text: str, given: DataType, to: DataType) -> str:
     """CAST, with Spark's meaning but for points in time outside of the calendar."""
     if given == to:
         return text
+    if to == DOUBLE and isinstance(expr, Literal) and isinstance(expr.value, Decimal):
+        return literal_sql(float(expr.value), DOUBLE)  # a constant with a point is a DECIMAL; hardly anybody wants one
     plain = f"CAST({text} AS {spark_type(to)})"
     if not _leaves_calendar(given, to) or _is_ordinary(expr):
         return plain

@@ -18,19 +18,23 @@ from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StorageUnusable, StreamingFailed
-from eddyline.log.answers import Shape
+from eddyline.log.answers import BATCH, Shape
 from eddyline.log.ingest import Ingest
-from eddyline.log.journal import Journal
-from eddyline.log.results import ResultLog
+from eddyline.log.journal import Base, Journal
+from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
+from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs, storage_problem
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.literal import back_quoted, spark_type
+from eddyline.spark.merging import run_merges
+from eddyline.spark.needs import cuts
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
@@ -70,20 +74,29 @@ class Engine:
         on_trouble: Callable[[str], None] = lambda text: None,
         now: Callable[[], int] | None = None,
         conf: Mapping[str, str] | None = None,
-        kernels: bool = True,
+        kernels: bool | None = None,
+        pace: Pace | None = None,
     ) -> None:
+        """`kernels`: whether stages may run in a kernel inside of Spark's tasks; None: as EDDYLINE_KERNELS says.
+
+        Without a `pace`, nothing is folded, merged or deleted: for a database that goes away with its script.
+        """
         self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
         self._batch_rows = batch_rows
         self.journal = Journal(self.storage)
         self.ingest = Ingest(self.storage, self.journal, set_aside, now)
         self.tables = Tables(self.spark, self.storage, set_aside)
-        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, kernels)
+        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use_kernels(kernels))
         self.results = ResultLog(self.storage)
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
         self._guard = threading.RLock()
         self.writing = threading.RLock()  # held by whoever appends to the logs
+        self._upkeep = None if pace is None else Upkeep(self._house(on_trouble), pace)
+        if self._upkeep is not None:
+            self.storage.delete_folder("explain")  # what an EXPLAIN left that was killed
+            self.executor.upkeep = self._upkeep.between_batches
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -159,11 +172,18 @@ class Engine:
     ) -> int:
         """Send a revision of every standing tuple within retention that satisfies the condition; gives their number."""
         while True:
-            before = self.journal.number
-            table = self._revisions(extent, schema, where, values, tick_of)
+            before, folded = self.journal.number, self.journal.base.number
+            try:
+                table = self._revisions(extent, schema, where, values, tick_of)
+            except Exception:
+                if folded == self.journal.base.number:
+                    raise
+                continue  # segments were merged meanwhile, and files went that Spark was about to read
             if table is None:
                 return 0
             with self.writing:  # only now: those who push need not wait for Spark
+                if before < self.journal.base.number:
+                    continue  # what has come since is not known entry by entry any more
                 between = self.journal.between(before, self.journal.number)
                 if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
                     continue  # somebody else has revised tuples since they were read
@@ -270,10 +290,11 @@ class Engine:
             self.executor.forget_attempt()
             self.start()
 
-    def changes(self, stage: Stage, segments: Sequence[Segment]) -> DataFrame:
-        """The rows of a stage's result segments as they are: every change with its `_diff`."""
+    def changes(self, stage: Stage, segments: Sequence[Segment], since: int = -1) -> DataFrame:
+        """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`."""
         if segments:
-            return self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
+            frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
+            return frame.where(f"{BATCH} > {since}")
         fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
         fields += [
             f"{back_quoted(n)} {spark_type(f.type)}" for n, f in zip(stage.columns, stage.schema.fields, strict=True)
@@ -286,6 +307,31 @@ class Engine:
             if self._query is not None:
                 self._query.stop()
                 self._query = None
+            if self._upkeep is not None:
+                self._upkeep.close()
+
+    # -- upkeep -------------------------------------------------------------------------------------------------------
+
+    def _house(self, on_trouble: Callable[[str], None]) -> House:
+        return House(
+            self.storage,
+            self.executor.journal,
+            lambda: self.executor.results,
+            lambda: [stage.name for query in self.executor.queries() for stage in query.stages],
+            self._folded,
+            lambda merges: run_merges(self.spark, self.storage, merges),
+            self._cuts,
+            on_trouble,
+        )
+
+    def _folded(self, base: Base, results: Results) -> None:
+        self.executor.rest_on(results)
+        with self.writing:
+            self.journal.rest_on(base)
+
+    def _cuts(self, base: Base, results: Results) -> dict[str, int]:
+        horizons = {name: base.state(name).horizon(extent.retain) for name, extent in self._extents.items()}
+        return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
 
 
 def _explained(problem: BaseException) -> BaseException:

@@ -30,7 +30,7 @@ from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import storage_problem
 from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import references_of, segments_by_stage, written
+from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,6 +89,7 @@ class Executor:
         self._guard = threading.RLock()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
+        self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -105,6 +106,15 @@ class Executor:
             standing = self._queries.pop(name, None)
             if standing is not None:
                 self.results.forget(stage.name for stage in standing.stages)
+
+    def rest_on(self, base: Results) -> None:
+        """Take over what upkeep has put in place of old segments."""
+        with self._guard:
+            self.results.rest_on(base)
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
 
     def queries(self) -> list[Standing]:
         with self._guard:
@@ -128,6 +138,7 @@ class Executor:
         if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
             self.results = self._results_before(batch)
         outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
+        self.upkeep(batch - 1)
         entry = self._end_of(batch)
         self._journal.refresh()
         entries = self._journal.between(self.results.last.entry, entry)
@@ -229,7 +240,7 @@ class _Work:
         for stage in for_spark:
             frame = stage_frame(stage, views[stage], self._results.stages.get(stage.name), self._batch)
             if frame is not None:
-                frames.append(written(frame, stage, self._batch, self._storage))
+                frames.append(written(frame, stage, self._batch, self._storage, folder_of(stage)))
         kept = [reference for reference in references if reference.stage not in refused]
         if not frames:
             return kept
@@ -238,7 +249,9 @@ class _Work:
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
             return None
-        return works_of(stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root)
+        return works_of(
+            stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root, folder_of(stage)
+        )
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun."""

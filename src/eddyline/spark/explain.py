@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.window import HopWindow, Scan, TimeWindow
+from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
-from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
+from eddyline.spark.kernel_job import MOST_ROWS, reason_for_spark, works_of
 from eddyline.spark.physical import described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
@@ -45,7 +47,9 @@ def explain(engine: Engine, question: Question) -> str:
     with Passed.over(engine, question, imagined=True) as passed:
         for stage in passed.stages:
             view = passed.view(stage)
-            text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
+            text += [heading(stage), *(f"  {line}" for line in described(stage, view)), f"  {passed.where(stage)}"]
+            for work in (passed.works(stage, view) or [])[:1]:  # its tasks do all the same
+                plans += [f"the kernel's plan of stage {stage.name}:", *_kernel_plan(work)]
             frame = passed.frame(stage, view)
             small = view.rows < SMALL and not is_once(stage)
             how = f" (below {SMALL:,} rows: one partition, interpreted)" if small else ""
@@ -69,6 +73,13 @@ def is_once(stage: Stage) -> bool:
     return not stage.streams and all(scan.interval is None for scan in scans)
 
 
+def _kernel_plan(work: Work) -> list[str]:
+    """The statement, one part a line; what is kept because several parts need it has a star."""
+    parts = re.findall(r"(f\d+) AS (NOT )?MATERIALIZED \((.*?)\)(?=, f\d+ AS | SELECT )", work.statement)
+    end = work.statement.rpartition(") SELECT ")[2]
+    return [*(f"  {name}{'' if melted else '*'}: {text}" for name, melted, text in parts), f"  SELECT {end}"]
+
+
 def _spark_plan(frame: DataFrame | None) -> list[str]:
     if frame is None:
         return ["  there is nothing to do for the data there is now"]
@@ -80,12 +91,14 @@ def _spark_plan(frame: DataFrame | None) -> list[str]:
 class View(Batch):
     """What a stage sees; it counts what it is going to read."""
 
-    rows: int = 0
-    segments: set[str] = field(default_factory=set)
+    segments: dict[str, int] = field(default_factory=dict)  # rows by path
+
+    @property
+    def rows(self) -> int:
+        return sum(self.segments.values())
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
-        self.rows += sum(segment.rows for segment in segments)
-        self.segments |= {segment.path for segment in segments}
+        self.segments.update({segment.path: segment.rows for segment in segments})
         return super().read(log, segments)
 
 
@@ -94,6 +107,7 @@ class Passed:
 
     def __init__(self, engine: Engine, question: Question, imagined: bool) -> None:
         self._engine = engine
+        self.spark = engine.spark
         self._imagined = imagined
         self.stages = cut(question.name, question.plan, question.columns)
         self._folder = f"explain/{uuid.uuid4().hex}"
@@ -134,8 +148,7 @@ class Passed:
 
     def add(self, stage: Stage, segments: Sequence[Segment]) -> None:
         """The log that a stage has written to the scratch place, for those that read it."""
-        here = [replace(segment, path=f"{self._folder}/{segment.path}") for segment in segments]
-        self._logs[stage.name] = _all_fresh(Log(stage.name, stage.schema, stage.columns, here))
+        self._logs[stage.name] = _all_fresh(Log(stage.name, stage.schema, stage.columns, segments))
 
     def view(self, stage: Stage) -> View:
         engine = self._engine
@@ -167,14 +180,35 @@ class Passed:
         empty = Segment(path, 0, 0, (1, 1), (1, 1), (self._start, self._now.reached))
         return _all_fresh(replace(log, segments=[empty]))
 
+    def where(self, stage: Stage) -> str:
+        """Who computes a stage, and why."""
+        reason = self._reason_for_spark(stage)
+        if reason is not None:
+            return f"runs on Spark's own plan: {reason}"
+        return f"runs in the kernel, inside of a task; with more than {MOST_ROWS:,} rows to read on Spark's own plan"
+
+    def _reason_for_spark(self, stage: Stage) -> str | None:
+        if is_once(stage):
+            return "it is asked once"
+        if not self._engine.executor.kernels:
+            return "kernels are switched off"
+        refused = self._engine.executor.refused.get(stage.name)
+        return reason_for_spark(stage) if refused is None else f"the kernel said: {refused}"
+
+    def works(self, stage: Stage, view: View) -> list[Work] | None:
+        """What tasks are to do for a stage in the kernel; None if it runs on Spark."""
+        if self._reason_for_spark(stage) is not None:
+            return None
+        return works_of(stage, view, None, 0, self._engine.storage.root, f"{self._folder}/{stage.name}")
+
     def frame(self, stage: Stage, view: View) -> DataFrame | None:
-        """What is run for a stage, its plan made; None if there is nothing to do."""
+        """What Spark runs for a stage, its plan made; None if there is nothing to do."""
         if is_once(stage):
             return once_frame(stage.plan, view)
         changes = stage_frame(stage, view, None, 0)
         if changes is None:
             return None
-        frame = written(changes, stage, 0, Storage(f"{self._engine.storage.root}/{self._folder}"))
+        frame = written(changes, stage, 0, self._engine.storage, f"{self._folder}/{stage.name}")
         return planned(self._engine.spark, [frame], view.rows)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.fits import why_not
+from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.log.results import StageResult
@@ -21,10 +23,16 @@ from eddyline.spark.writer import segment_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
 #: beyond that many rows one task would take too long; Spark's own plans spread over all cores
 MOST_ROWS = 1_000_000
 #: as many rows are worth a task of their own
 _WORTH_A_TASK = 50_000
+
+
+def use_kernels(wanted: bool | None) -> bool:
+    """They are used unless somebody says no: in the call, or for a whole process by its environment."""
+    return os.environ.get("EDDYLINE_KERNELS", "on").lower() not in ("off", "0", "no") if wanted is None else wanted
 
 
 @lru_cache(maxsize=10_000)
@@ -33,7 +41,9 @@ def reason_for_spark(stage: Stage) -> str | None:
     return why_not(stage.plan)
 
 
-def works_of(stage: Stage, view: Batch, had: StageResult | None, number: int, root: str) -> list[Work] | None:
+def works_of(
+    stage: Stage, view: Batch, had: StageResult | None, number: int, root: str, folder: str
+) -> list[Work] | None:
     """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it."""
     works = []
     for part in _parts(stage, view):
@@ -53,7 +63,7 @@ def works_of(stage: Stage, view: Batch, had: StageResult | None, number: int, ro
         if frame is not None:
             made = cast(Frame, frame)
             schema = segment_schema(made.columns, stage)
-            works.append(Work(stage.name, number, root, made.statement(), sheet.files, sheet.tables, schema))
+            works.append(Work(stage.name, number, root, made.statement(), sheet.files, sheet.tables, schema, folder))
     return works
 
 
@@ -81,6 +91,15 @@ def _only(log: Log, positions: Sequence[int]) -> Log:
 
 def run(spark: SparkSession, works: Sequence[Work]) -> list[Reference]:
     """Let Spark's tasks do the works: one job without a plan, so that a small batch costs little more than its data."""
+    return _in_tasks(spark, works, done)
+
+
+def run_and_measure(spark: SparkSession, works: Sequence[Work]) -> list[Profile]:
+    """The same, to see what the kernel does."""
+    return _in_tasks(spark, works, profiled)
+
+
+def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable[Work]], Iterable[T]]) -> list[T]:
     context = spark.sparkContext
     slices = min(len(works), 4 * context.defaultParallelism)
-    return context.parallelize(works, slices).mapPartitions(done).collect()
+    return context.parallelize(works, slices).mapPartitions(do).collect()

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from eddyline.log.journal import Journal
+from eddyline.log.journal import Tail
 from eddyline.log.storage import Storage
 
 FORMAT = "eddyline"
@@ -47,7 +47,7 @@ class LogReader(DataSourceStreamReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self._storage = Storage(options["root"])
         self._most = int(options.get("batchRows", "0"))
-        self._journal: Journal | None = None
+        self._tail = Tail(self._storage)
 
     def initialOffset(self) -> dict[str, int]:
         return {ENTRY: 0}
@@ -57,10 +57,9 @@ class LogReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """As many whole entries as the limit admits, at least one: an entry is never cut."""
-        journal = self._read_on(start[ENTRY])
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         offset, rows = dict(start), 0
-        for entry in journal.between(start[ENTRY], journal.number):
+        for entry in self._tail.after(start[ENTRY]):
             rows += entry.rows
             if most is not None and rows > most and offset[ENTRY] > start[ENTRY]:
                 break
@@ -70,7 +69,7 @@ class LogReader(DataSourceStreamReader):
         return offset
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        entries = self._read_on(end[ENTRY]).between(start[ENTRY], end[ENTRY])
+        entries = self._tail.after(start[ENTRY], end[ENTRY])
         return [
             Reference((stream, self._storage.url(segment.path), segment.rows, *segment.seq))
             for entry in entries
@@ -80,13 +79,3 @@ class LogReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         yield partition.value
-
-    def _read_on(self, entry: int) -> Journal:
-        """The journal, read anew if entries we have not seen were folded away."""
-        if self._journal is None:
-            self._journal = Journal(self._storage)
-        else:
-            self._journal.refresh()
-            if self._journal.number < entry:
-                self._journal = Journal(self._storage)
-        return self._journal

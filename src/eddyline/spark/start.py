@@ -213,6 +213,8 @@ def _sql_defaults(master: str) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.pollingDelay": "10ms",
+        # Spark goes on from its last batch or the one before; older offsets and commits are files that others list
+        "spark.sql.streaming.minBatchesToRetain": "20",
         # plans are made anew for each batch, so it counts what planning costs and hardly ever brings in
         "spark.sql.constraintPropagation.enabled": "false",
         "spark.sql.ui.explainMode": "simple",

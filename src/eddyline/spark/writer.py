@@ -40,7 +40,12 @@ def segment_schema(columns: Sequence[str], stage: Stage) -> pa.Schema:
     return pa.schema(fields)
 
 
-def written(frame: Frame, stage: Stage, batch: int, storage: Storage) -> DataFrame:
+def folder_of(stage: Stage) -> str:
+    """Where the segments of a stage's log are."""
+    return f"results/{stage.name}"
+
+
+def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: str) -> DataFrame:
     """The rows of a DataFrame as segments of a stage's log; gives references to them."""
     made = cast("DataFrame", frame)
     root, name = storage.root, stage.name
@@ -48,7 +53,7 @@ def written(frame: Frame, stage: Stage, batch: int, storage: Storage) -> DataFra
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         renamed = (batch.rename_columns(names) for batch in batches)
-        for reference in written_by_task(renamed, name, batch, Storage(root)):
+        for reference in written_by_task(renamed, name, batch, Storage(root), folder):
             assert reference.segment is not None
             row = {"stage": name, **reference.segment.to_json()}
             yield pa.RecordBatch.from_pylist([row])

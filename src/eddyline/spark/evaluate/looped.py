@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from eddyline.algebra.loop import evaluate
+from eddyline.algebra.expression import Literal
+from eddyline.algebra.loop import Loop, evaluate
+from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import LoopWindow
+from eddyline.errors import InvalidLoop
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import few, joined
+from eddyline.spark.evaluate.loop_arrays import computed
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import LOW, Spans
@@ -41,19 +46,40 @@ def iterations(node: LoopWindow, batch: Batch) -> Iterations:
     """The iterations due by now; the loop is run on from where the batch before left it."""
     kept = batch.memory.get(node)
     if kept is None:
-        kept = batch.memory[node] = (Iterations(), node.loop.values(batch.start), [False])
-    known, values, finished = kept
-    while not finished[0] and (not len(known.due) or known.due[-1] <= batch.now.closed):
-        some = list(islice(values, _AT_ONCE))
-        finished[0] = len(some) < _AT_ONCE
+        kept = batch.memory[node] = (Iterations(), _stretches(node.loop, batch.start))
+    known, stretches = kept
+    while not len(known.due) or known.due[-1] <= batch.now.closed:
+        some = next(stretches, None)
+        if some is None:
+            break
         _extend(known, node, some, batch.start)
     return known
 
 
-def _extend(known: Iterations, node: LoopWindow, some: list[int], start: int) -> None:
-    t = np.array(some, dtype=np.int64)
-    left = np.array([evaluate(node.left, value, start) for value in some], dtype=np.int64)
-    right = np.array([evaluate(node.right, value, start) for value in some], dtype=np.int64)
+def _stretches(loop: Loop, start: int) -> Iterator[Any]:
+    """The values of t, some at a time. Only a loop whose steps differ must be run to know them."""
+    first, going = evaluate(loop.initial, 0, start), bool(loop.step)
+    while going:
+        some = first + (loop.step or 0) * np.arange(_AT_ONCE, dtype=np.int64)
+        if loop.condition is not None:
+            try:
+                holds = computed(loop.condition, some, start) != 0
+            except InvalidLoop:  # perhaps only behind the end of the loop
+                break
+            going = bool(holds.all())
+            some = some if going else some[: int(np.argmin(holds))]
+        first += (loop.step or 0) * _AT_ONCE
+        yield some
+    else:
+        if loop.step:
+            return
+    values = replace(loop, initial=Literal(first, BIGINT)).values(start)
+    while found := list(islice(values, _AT_ONCE)):
+        yield np.array(found, dtype=np.int64)
+
+
+def _extend(known: Iterations, node: LoopWindow, t: Any, start: int) -> None:
+    left, right = (computed(end, t, start) for end in (node.left, node.right))
     due = np.maximum.accumulate(np.concatenate([known.due[-1:], np.maximum(t, right)]))[len(known.due[-1:]) :]
     known.t, known.left = np.concatenate([known.t, t]), np.concatenate([known.left, left])
     known.right, known.due = np.concatenate([known.right, right]), np.concatenate([known.due, due])

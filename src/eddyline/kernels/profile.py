@@ -1,0 +1,65 @@
+"""What each operator of the kernel did in a task, for EXPLAIN ANALYZE."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from eddyline.kernels.task import Reference, Work, bound, done
+
+#: they are there because somebody is looking
+_WRAPPERS = ("RESULT_COLLECTOR", "EXPLAIN_ANALYZE")
+_LEFT_OUT = ("Estimated Cardinality", "Table Index", "Execution Mode", "Order Mode")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One operator."""
+
+    text: str
+    depth: int
+    rows: int
+    seconds: float
+    size: int  # bytes that it gave
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A work that was done, and how."""
+
+    references: tuple[Reference, ...]
+    operators: tuple[Measured, ...]
+    memory: int  # bytes, at most at once
+
+
+def profiled(works: Iterable[Work]) -> Iterator[Profile]:
+    """What Spark calls in a task. The kernel tells about a statement if it throws its rows away, so it runs twice."""
+    for work in works:
+        references = tuple(done([work]))
+        with bound(work) as connection:
+            ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
+        told = json.loads(text)
+        operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))
+        yield Profile(references, operators, told["system"]["peak_buffer_memory"])
+
+
+def _operators(node: dict[str, Any], depth: int) -> Iterator[Measured]:
+    below = depth
+    if node["type"] not in _WRAPPERS:
+        below = depth + 1
+        yield Measured(
+            _text(node), depth, node["intermediate_rows"], node["timing"], node.get("intermediate_size_bytes", 0)
+        )
+    for child in node.get("children", ()):
+        yield from _operators(child, below)
+
+
+def _text(node: dict[str, Any]) -> str:
+    told = [
+        f"{key}: {', '.join(value) if isinstance(value, list) else value}"
+        for key, value in node["extra_info"].items()
+        if key not in _LEFT_OUT and value
+    ]
+    return f"{node['type']} {'; '.join(told)}".replace("\n", " ").strip()

@@ -1,0 +1,95 @@
+"""From which tick on each log may still be asked for, derived from the plans of all standing queries.
+
+A stream with RETAIN takes nothing before its horizon, so no window before it can change any more. What is read for the
+windows that can still be due or change reaches back by the widths and slides of the plan. Whatever has no such bound
+(`[UNBOUNDED]`, windows of rows, for-loops, queries that have not begun) keeps its logs whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eddyline.algebra.node import Operator, StreamOp, WindowOp
+from eddyline.algebra.stream import StreamAcquire, StreamReceive
+from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
+from eddyline.log.results import Results
+from eddyline.spark.spans import LOW
+from eddyline.spark.stages import LINEAR, LOOKUP, Stage
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A window at tick T holds ticks from T + left to T + right at most, and has a successor at T + step."""
+
+    log: str
+    left: int
+    right: int
+    step: int
+
+
+def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: Results) -> dict[str, int]:
+    """By log, the tick before which nobody can need anything; logs without such a tick are left out.
+
+    `stages` are those of all queries, `horizons` has all given streams: None takes any tick. `results` are as old as
+    what is to be cut: what came since can only need later ticks.
+    """
+    # by log: before this tick nothing comes or goes any more / nothing is read any more
+    firm = {name: LOW if tick is None else tick for name, tick in horizons.items()}
+    needed = dict(firm)
+    waiting = list(stages)
+    # a query's own log is its answer, which is kept; those of its inner stages are named after it
+    inner = {stage.name for stage in waiting if "/" in stage.name}
+    while ready := [stage for stage in waiting if all(log in firm for log in stage.streams)]:
+        for stage in ready:
+            waiting.remove(stage)
+            since, asked = _asked(stage, firm, results)
+            firm[stage.name] = since
+            needed[stage.name] = min(asked.pop(stage.name, since), needed.get(stage.name, since))
+            for log, tick in asked.items():
+                needed[log] = min(needed[log], tick)
+    for stage in waiting:  # they read what was dropped and do not run, but others' logs they name stay
+        needed.update(dict.fromkeys(stage.streams, LOW))
+    return {log: tick for log, tick in needed.items() if tick > LOW and (log in horizons or log in inner)}
+
+
+def _asked(stage: Stage, firm: Mapping[str, int], results: Results) -> tuple[int, dict[str, int]]:
+    """From which tick on the stage's answers can change, and from which on it reads each log, its own too."""
+    if stage.name not in results.stages:
+        return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)  # it may look back as far as it likes
+    if stage.kind in (LINEAR, LOOKUP):  # each tuple by itself, when it comes or is revised
+        return min((firm[log] for log in stage.streams), default=LOW), {}
+    reaches = _reaches(stage.plan)
+    closed = results.last.closed
+    if closed is None or reaches is None or any(firm[reach.log] <= LOW for reach in reaches):
+        return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)
+    first = min(closed + 1, *(firm[reach.log] - reach.right for reach in reaches))
+    # a window looks for the latest of the other side, and ISTREAM for the one before it: at most twice over all slides
+    back = 2 * (sum(reach.step for reach in reaches) + sum(_intervals(stage.plan))) + 2
+    asked = {stage.name: first - back}
+    for reach in reaches:
+        asked[reach.log] = min(asked.get(reach.log, first), first - back + reach.left)
+    return first, asked
+
+
+def _reaches(plan: Operator) -> Sequence[Reach] | None:
+    """How far the windows over each stream reach; None if one of them has no bound."""
+    found = []
+    for node in plan.walk():
+        if not isinstance(node, WindowOp) or not any(isinstance(child, StreamOp) for child in node.inputs):
+            continue
+        log = next(op.name for op in node.walk() if isinstance(op, StreamReceive | StreamAcquire))
+        if isinstance(node, TimeWindow):
+            found.append(Reach(log, node.scope.start, node.scope.end, node.slide))
+        elif isinstance(node, HopWindow):
+            found.append(Reach(log, -node.range, -1, node.slide))
+        elif isinstance(node, RangeWindow) and node.range is not None:
+            slide = node.slide or 1
+            found.append(Reach(log, -node.range - 2 * slide, 0, slide))
+        else:
+            return None
+    return found or None
+
+
+def _intervals(plan: Operator) -> list[int]:
+    return [op.interval for op in plan.walk() if isinstance(op, Scan) and op.interval is not None]
