@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
-from eddyline.log.storage import Storage
+from eddyline.log.storage import UNFINISHED, Storage
 from eddyline.sources.batches import CHUNK_ROWS, reach_of_chunks
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import OP
@@ -137,11 +137,11 @@ class Staging:
 
     def _remove_orphans(self) -> None:
         """Pieces that no manifest names: of tasks that failed, and of a batch that was killed."""
-        self._storage.clear_unfinished(self._folder)
         named = {piece.path for staged in self._manifests() for piece in staged.pieces}
-        for name in self._names():
-            if name.endswith(".parquet") and f"{self._folder}/{name}" not in named:
-                self._storage.delete(f"{self._folder}/{name}")
+        for path, _ in self._storage.files_below(self._folder):
+            is_piece = path.endswith((".parquet", UNFINISHED))
+            if is_piece and path not in named and "/" not in path.removeprefix(f"{self._folder}/"):
+                self._storage.delete(path)
 
 
 class StagedSource:

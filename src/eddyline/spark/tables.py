@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError
-from eddyline.log.storage import Storage
+from eddyline.log.storage import UNFINISHED, Storage
 from eddyline.sources import Reject, needs_spark
 from eddyline.sources.batches import read_table_columns
 from eddyline.sources.files import find_files
@@ -149,9 +149,8 @@ class Tables:
     def _left_over(self, table: _Table) -> list[str]:
         """What was copied before a restart."""
         folder = f"tables/{table.extent.name}"
-        self._storage.clear_unfinished(folder)
-        found = [f"{folder}/{name}" for name in self._storage.names(folder) if name.endswith(".parquet")]
-        return [path for path in found if path not in table.inserted]
+        found = [path for path, _ in self._storage.files_below(folder)]
+        return [path for path in found if path.endswith((".parquet", UNFINISHED)) and path not in table.inserted]
 
     def _write(self, name: str, rows: pa.Table) -> str:
         path = f"tables/{name}/{uuid.uuid4().hex}.parquet"
