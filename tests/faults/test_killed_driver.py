@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,23 +14,16 @@ import pytest
 
 import eddyline
 from eddyline import testing
+from eddyline.log.results import Results
 from faults import scenario
+from faults.processes import start
 
 PUSHES_A_LIFE = 50
 
 
-def start_worker(folder: Path, pushes: int) -> subprocess.Popen[str]:
-    tests, sources = Path(__file__).parents[1], Path(eddyline.__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{sources}"}
-    command = [sys.executable, "-m", "faults.worker", str(folder), str(pushes)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, process_group=0
-    )
-
-
 def live_and_die(folder: Path, pushes: int, chance: random.Random, at_start: bool) -> str:
     """One life of the process; gives the moment of its death."""
-    worker = start_worker(folder, pushes)
+    worker = start("worker", str(folder), str(pushes))
     assert worker.stdout is not None
     said: list[str] = []
     if at_start:  # while Spark starts, while the folder is opened, during the first statements or batches
@@ -88,3 +79,13 @@ def test_three_kills(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
     kill_often(tmp_path / "db", 20)
+
+
+def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:
+    """Java outlives the killed process for a moment, and may commit a batch when another has read the results already."""
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        scenario.prepare(db)
+        scenario.push_rest(db, 40)
+        db.flush()
+        db._core.engine.executor.results = Results()  # as if they had been read before all that was committed
+        assert scenario.finish(db, 60) == undisturbed(60)

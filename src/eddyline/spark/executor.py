@@ -135,7 +135,8 @@ class Executor:
     def process(self, references: DataFrame, batch: int) -> None:
         """What Spark calls for each micro-batch, and again for one that it is not sure was finished."""
         began = time.monotonic()
-        if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
+        # Spark lost its commit, or is doing it again; or the Spark of a killed process has committed behind our back
+        if batch != self.results.last.batch + 1:
             self.results = self._results_before(batch)
         outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
         self.upkeep(batch - 1)
