@@ -82,7 +82,7 @@ def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
 
 
 def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:
-    """Java outlives the killed process for a moment, and may commit a batch when another has read the results already."""
+    """Java outlives the process for a moment, and may commit a batch when another has read the results already."""
     with eddyline.connect(tmp_path / "db", master="local[2]") as db:
         scenario.prepare(db)
         scenario.push_rest(db, 40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import eddyline
 from eddyline.errors import EddylineError, StorageUnusable
 from eddyline.log.journal import Journal
 from eddyline.log.storage import UNFINISHED, Storage
+from eddyline.log.sweeping import Sweeper, Wanted
 
 SETUP = "CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t; CREATE QUERY odd AS SELECT x FROM s WHERE x % 2 = 1"
 Tear = Callable[[Path], None]
@@ -58,6 +61,20 @@ def test_torn_files_that_nothing_names_are_never_read(spark: Any, tmp_path: Path
         db.sql("UPDATE s SET x = 7 WHERE x = 5")
         db.flush()
         assert [answer.row for answer in db.query("odd").fetch()] == [(1,), (3,), (5,), (7,)]
+
+
+def test_a_file_that_is_being_written_is_not_taken_for_torn(tmp_path: Path) -> None:
+    """Rows may be pushed before the first batch, which is when what a crash left behind is swept away."""
+    storage = Storage(str(tmp_path))
+    folder = tmp_path / "streams" / "s"
+    folder.mkdir(parents=True)
+    left, being_written = (folder / f"000000000001.parquet.{mark}{UNFINISHED}" for mark in ("old", "new"))
+    left.touch()
+    os.utime(left, (time.time() - 60, time.time() - 60))
+    sweeper = Sweeper(storage, 600)
+    being_written.touch()
+    assert sweeper.sweep(lambda: Wanted((), 0, 0), at_once=True) == 1
+    assert being_written.exists() and not left.exists()
 
 
 def test_ingestion_killed_between_segment_and_entry(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
