@@ -66,6 +66,7 @@ def test_a_row_comes_once_whatever_is_interrupted(
         db.run()
         db.run()
         assert rows_of(everything) == [(i, str(i)) for i in range(51)]
+        assert db._core.engine.journal.origin == {"lines\nlines": 51}  # a batch that is run again is not counted again
         assert list((tmp_path / "db" / "inputs" / "lines").glob("*.parquet")) == []
 
 
