@@ -178,7 +178,7 @@ def test_a_failure_is_told_and_nothing_is_lost(db: eddyline.Database, monkeypatc
         raise RuntimeError("a bug of ours")
 
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "stage_frame", broken)
+        patch.setattr(executor, "works_of", broken)
         db.stream("road").push([(1, 2, 32)])
         with pytest.raises(StreamingFailed, match="a bug of ours"):
             db.flush()

@@ -27,11 +27,14 @@ from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
 from eddyline.rules import optimize
-from eddyline.sources.batches import open_batches
+from eddyline.sources import needs_spark
+from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
+from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
+from eddyline.spark.staging import Staging
 
 #: how soon after a batch its commit is looked for
 _COMMIT = 0.02
@@ -90,9 +93,14 @@ class Core:
     def remember(self, kind: str, text: str, base: Path, **more: Any) -> None:
         self.statements.append(Definition(self.statements.next_number, kind, text, str(base), **more))
 
-    def define(self, extent: Extent, base: Path) -> None:
+    def define(self, extent: Extent, base: Path, check: bool = True) -> None:
         """Open the input of an extent; raises if it cannot be read."""
-        if extent.is_stream and extent.option("path"):
+        if extent.is_stream and needs_spark(extent):
+            if check:
+                time_position(extent)
+                self.engine.staging(extent, base).check()
+            self._files[extent.name] = extent, base
+        elif extent.is_stream and extent.option("path"):
             open_batches(extent, base, self.definitions.catalog.tick_micros)
             self._files[extent.name] = extent, base
         self.engine.define(extent, base)
@@ -119,7 +127,8 @@ class Core:
         for step in self.definitions.replay(definition.text):
             if isinstance(step, Define):
                 try:
-                    self.define(step.extent, Path(definition.base))
+                    # a data source of the user's own may be registered later
+                    self.define(step.extent, Path(definition.base), check=False)
                 except EddylineError as problem:
                     self.warnings.append(problem.message)
                     if step.extent.is_stream:
@@ -162,8 +171,7 @@ class Core:
         micros = self.definitions.catalog.tick_micros
         rows, before = 0, len(self.rejects)
         with self._flowing:
-            opened = [open_batches(extent, base, micros) for extent, base in self._files.values()]
-            sources = [source for source in opened if source is not None]
+            sources, staged = self._opened(micros)
             for chunks, reached in flowing(sources, dict(self.engine.journal.origin), self.batch_rows):
                 self.check()
                 rows += sum(chunk.num_rows + len(chunk.rejects) for chunk in chunks)
@@ -173,6 +181,8 @@ class Core:
                 self.warnings += [warning for warning in source.warnings if warning not in self.warnings]
             if sources:
                 self.engine.advance(None, ended=True)
+            for name, staging in staged.items():
+                staging.clear(self._taken(name))
         rejected = len(self.rejects) - before
         return Pushed(rows - rejected, rejected)
 
@@ -182,6 +192,26 @@ class Core:
             self.rejects.save()
         except (OSError, StorageUnusable) as problem:
             self.warnings.append(f"rows that were set aside could not be written down: {problem}")
+
+    def _opened(self, micros: int) -> tuple[list[BatchInput], dict[str, Staging]]:
+        """All inputs; for those that Spark reads, it has written down what there is."""
+        sources: list[BatchInput] = []
+        staged: dict[str, Staging] = {}
+        for name, (extent, base) in list(self._files.items()):
+            if needs_spark(extent):
+                staged[name] = self.engine.staging(extent, base)
+                staged[name].run(self.check)
+                sources.append(staged[name].source(self._taken(name), micros))
+            else:
+                source = open_batches(extent, base, micros)
+                if source is not None:
+                    sources.append(source)
+        return sources, staged
+
+    def _taken(self, stream: str) -> int:
+        """How many rows of a stream that Spark reads are in its log."""
+        extent, _ = self._files[stream]
+        return self.engine.journal.origin.get(f"{stream}\n{extent.format}", 0)
 
     def counts_time(self) -> bool:
         """Whether a query waits for the wall clock: it has windows over tuples that get the time of their arrival."""

@@ -78,7 +78,9 @@ class Database:
         return StreamHandle(self._core, self._core.definitions.stream(name))
 
     def run(self) -> Pushed:
-        """Let the files of all streams (`USING csv`, …) flow to their end, merged by time, and wait for the answers.
+        """Let the inputs of all streams (`USING csv`, …) flow to their end, merged by time, and wait for the answers.
+
+        What is endless, like `USING rate`, flows as far as it has come by now.
 
         Nothing flows before, so all queries that were created see the files from their beginning. Calling it again
         takes in what was added to the files since; after a crash it goes on where it stopped. At the end the tick that
@@ -137,6 +139,12 @@ class Database:
             problem=None if failure is None else failure.message,
             warnings=list(core.warnings),
         )
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session it runs on, for data sources of your own: `db.spark.dataSource.register(Source)`."""
+        self._core.check_open()
+        return self._core.engine.spark
 
     @property
     def run_id(self) -> str | None:

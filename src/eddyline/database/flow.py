@@ -8,16 +8,16 @@ from typing import cast
 
 import numpy as np
 
-from eddyline.sources.batches import BatchSource
+from eddyline.sources.batches import BatchInput
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.merged_batches import merged_batches
 
 
 def flowing(
-    sources: Sequence[BatchSource], origin: Mapping[str, int], batch_rows: int
+    sources: Sequence[BatchInput], origin: Mapping[str, int], batch_rows: int
 ) -> Iterator[tuple[list[Chunk], dict[str, int]]]:
     """What the files hold beyond `origin`, merged; each batch with how far it comes."""
-    rest = [cast(BatchSource, _Rest(source, origin)) for source in sources]
+    rest = [cast(BatchInput, _Rest(source, origin)) for source in sources]
     for chunks in merged_batches(rest, batch_rows):
         reached: dict[str, int] = {}
         for chunk in chunks:
@@ -34,7 +34,7 @@ def place_of(chunk: Chunk) -> str:
 class _Rest:
     """A source from where reading stopped. It is read from its beginning: sensors count their turns from there."""
 
-    def __init__(self, source: BatchSource, origin: Mapping[str, int]) -> None:
+    def __init__(self, source: BatchInput, origin: Mapping[str, int]) -> None:
         self._source = source
         self._origin = origin
 

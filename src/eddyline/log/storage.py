@@ -7,6 +7,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,12 @@ class Storage:
 
     def read_json(self, name: str) -> Any:
         content = self.read(name)
-        return None if content is None else json.loads(content)
+        try:
+            return None if content is None else json.loads(content)
+        except ValueError as problem:  # it was complete when it got its name: a crash of ours does not do that
+            raise StorageUnusable(
+                f"{self.path(name)} is damaged: {problem}", hint="put it back from a copy; nothing else was touched"
+            ) from None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, replacing the one that is there."""
@@ -86,7 +92,7 @@ class Storage:
                 with self._fs.open_output_stream(self.path(name)) as file:
                     file.write(content)
         except OSError as problem:
-            self._forget_folder_of(name)
+            self._give_up(name, unfinished)
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
 
     def write_json(self, name: str, value: Any) -> None:
@@ -106,7 +112,7 @@ class Storage:
                 _sync(self.path(unfinished))
                 os.replace(self.path(unfinished), self.path(name))
         except OSError as problem:
-            self._forget_folder_of(name)
+            self._give_up(name, unfinished)
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
         return size
 
@@ -146,7 +152,7 @@ class Storage:
                 _sync(self.path(unfinished))
                 os.replace(self.path(unfinished), self.path(name))
         except (pa.ArrowException, OSError) as problem:
-            self._forget_folder_of(name)
+            self._give_up(name, unfinished)
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
         return size
 
@@ -199,8 +205,12 @@ class Storage:
             self._fs.create_dir(self.path(folder), recursive=True)
             self._made.add(folder)
 
-    def _forget_folder_of(self, name: str) -> None:
+    def _give_up(self, name: str, unfinished: str) -> None:
+        """The folder may have gone; and on a disk that is full, every attempt would leave another half file behind."""
         self._made.discard(name.rpartition("/")[0])
+        if self.local:
+            with suppress(OSError):
+                os.unlink(self.path(unfinished))
 
 
 def _gathered(files: Sequence[Any], schema: pa.Schema) -> Iterator[pa.Table]:

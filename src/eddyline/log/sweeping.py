@@ -15,6 +15,8 @@ STREAMS, RESULTS = "streams", "results"
 _NUMBERED = re.compile(r"(\d{12})(r|-[0-9a-f]{32})?\.parquet")
 #: a file that is being written for longer than that is not finished by anybody
 _ABANDONED = 24 * 3600.0
+#: by how much the clock of the files may be behind ours
+_CLOCKS = 1.0
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,9 @@ class Sweeper:
     def __init__(self, storage: Storage, grace: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._storage = storage
         self._grace, self._clock = grace, clock
+        self._began = time.time()
         self._seen: dict[str, tuple[int, float]] = {}  # in which sweep and when it was first seen unreferenced
         self._sweeps = 0
-        self._opened = time.time()
 
     def sweep(self, wanted: Callable[[], Wanted], at_once: bool = False) -> int:
         """Gives the number of files deleted. `at_once`: nobody can be reading, because we have only just begun.
@@ -59,8 +61,8 @@ class Sweeper:
     def _is_garbage(self, path: str, written: float, keep: Wanted, at_once: bool) -> bool:
         name = path.rpartition("/")[2]
         if name.endswith(UNFINISHED):
-            # rows may be pushed already: what they are written to is younger than we are
-            return written < self._opened if at_once else time.time() - written > _ABANDONED
+            # somebody may have begun to push before the first sweep: only what is older than we was left by a crash
+            return written < self._began - _CLOCKS if at_once else time.time() - written > _ABANDONED
         if path in keep.paths or path in keep.merging:
             return False
         if name.startswith(MERGED):

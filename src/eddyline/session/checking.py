@@ -9,7 +9,7 @@ from eddyline.binder.statement import Define, Register, StatementBinder
 from eddyline.catalog.catalog import Catalog
 from eddyline.errors import EddylineError, UnknownExtent, UnknownName
 from eddyline.language import parse_script
-from eddyline.sources import open_source
+from eddyline.sources import needs_spark, open_source, probably_meant
 
 _DECLARED = re.compile(
     r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
@@ -27,7 +27,9 @@ def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
                 counts["queries"] += isinstance(step, Register)
                 if isinstance(step, Define):
                     counts["extents"] += 1
-                    open_source(step.extent, base, binder.catalog.tick_micros)  # is the file there, does it fit?
+                    if not needs_spark(step.extent) or probably_meant(step.extent.format or ""):
+                        open_source(step.extent, base, binder.catalog.tick_micros)  # is the file there, does it fit?
+                    # what only Spark reads is believed: it takes too long to start
         except EddylineError as error:
             for problem in (error, *error.others):
                 problem.position = problem.position or statement.position

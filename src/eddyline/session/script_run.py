@@ -27,7 +27,7 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.errors import EddylineError, Position
 from eddyline.language import parse_script
 from eddyline.rules import check_rule_names
-from eddyline.sources import Reject
+from eddyline.sources import Reject, needs_spark
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ class ScriptRun(ABC):
                 with placed(position):
                     self._open(step)
         for position, step in self._steps:
+            if isinstance(step, Define) and needs_spark(step.extent):
+                with placed(position):
+                    self._open_on_spark(step)
+        for position, step in self._steps:
             with placed(position):
                 yield from self._counted(self._run(step))
         yield from self._counted(self._flow())
@@ -137,6 +141,10 @@ class ScriptRun(ABC):
     @abstractmethod
     def _open(self, step: Define) -> None:
         """Open the input of an extent."""
+
+    @abstractmethod
+    def _open_on_spark(self, step: Define) -> None:
+        """Open the input of an extent that only Spark can read; when all others are open, for Spark starts slowly."""
 
     @abstractmethod
     def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:

@@ -61,6 +61,9 @@ class Session(ScriptRun):
             for reject in rejects:
                 self._on_reject(reject)
 
+    def _open_on_spark(self, step: Define) -> None:
+        raise AssertionError("opening it has told that this engine cannot")
+
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _withdraw(self, name: str) -> None:

@@ -19,24 +19,27 @@ from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revi
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import MissingTime, NotSupported
+from eddyline.errors import InvalidDefinition, MissingTime, NotSupported
 from eddyline.log.answers import Shape, answers, python_rows, read_segments
 from eddyline.rules import optimize
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
-from eddyline.sources import open_source
+from eddyline.sources import needs_spark, open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
-from eddyline.sources.batches import BatchSource, open_batches
+from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.intake import time_position
 from eddyline.sources.merged_batches import merged_batches
+from eddyline.sources.staged import limit_of
 from eddyline.spark.analyze import analyze
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
 _LITTLE = 50_000_000
+#: sources that go on for ever, so that a script would too
+_ENDLESS = frozenset({"rate"})
 #: without its optimizing compiler Java reserves little space for code, and stops compiling when it is full
 QUICK_START = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
@@ -50,7 +53,7 @@ class SparkRun(ScriptRun):
         super().__init__(*arguments, **options)
         self._batch_rows = self._batch_rows or BATCH_ROWS
         self._folder = tempfile.mkdtemp(prefix="eddyline-run-")
-        self._sources: dict[str, BatchSource] = {}
+        self._sources: dict[str, BatchInput] = {}
         self._starts = Starts(
             [step for _, step in self._steps],
             self._sources,
@@ -84,13 +87,21 @@ class SparkRun(ScriptRun):
             conf=QUICK_START if little else {},
         )
         for extent in self._extents:
-            engine.define(extent, self._base)
+            if not needs_spark(extent):
+                engine.define(extent, self._base)
         return engine
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _open(self, step: Define) -> None:
         extent = step.extent
+        if needs_spark(extent):
+            if extent.format in _ENDLESS and extent.is_stream and limit_of(extent) is None:
+                raise InvalidDefinition(
+                    f"{extent.name}: {extent.format} never ends, and a script reads its inputs to their end",
+                    hint="say after how many rows it ends: OPTIONS (maxRows '1000')",
+                )
+            return
         if extent.is_stream:
             source = open_batches(extent, self._base, self._catalog.tick_micros)
             if source is not None:
@@ -98,6 +109,15 @@ class SparkRun(ScriptRun):
         else:
             open_source(extent, self._base, 1)  # is the file there, does it fit?
         self._extents.append(extent)
+
+    def _open_on_spark(self, step: Define) -> None:
+        extent = step.extent
+        self._engine.define(extent, self._base)
+        if extent.is_stream:
+            time_position(extent)
+            staging = self._engine.staging(extent, self._base)
+            staging.run(self._report_progress)
+            self._sources[extent.name] = staging.source(0, self._catalog.tick_micros)
 
     def _answered_once(self, name: str, query: BoundQuery) -> Iterator[Answer]:
         plan = optimize(query.plan, self._without_rules).plan

@@ -8,7 +8,7 @@ from typing import Any
 from eddyline.binder.statement import Insert, Step
 from eddyline.session.inflow import constants, tick_of
 from eddyline.sources import Source, reach_of
-from eddyline.sources.batches import BatchSource
+from eddyline.sources.batches import BatchInput
 from eddyline.sources.reach import Reach
 
 
@@ -18,7 +18,7 @@ class Starts:
     def __init__(
         self,
         steps: Iterable[Step],
-        sources: Mapping[str, Source] | Mapping[str, BatchSource],
+        sources: Mapping[str, Source] | Mapping[str, BatchInput],
         tick_micros: int,
         reach_of: Callable[[Any], Reach] = reach_of,
     ) -> None:

@@ -9,6 +9,16 @@
 
 from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.merging import merged
-from eddyline.sources.source import Source, open_source, reach_of, read_table
+from eddyline.sources.source import Source, needs_spark, open_source, probably_meant, reach_of, read_table
 
-__all__ = ["Arrival", "Reject", "Source", "merged", "open_source", "reach_of", "read_table"]
+__all__ = [
+    "Arrival",
+    "Reject",
+    "Source",
+    "merged",
+    "needs_spark",
+    "open_source",
+    "probably_meant",
+    "reach_of",
+    "read_table",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from eddyline.sources.parquet_batches import ParquetBatchReader
 from eddyline.sources.reach import Reach
 from eddyline.sources.source import Source, open_source
 
-__all__ = ["CHUNK_ROWS", "BatchSource", "Chunk", "open_batches", "read_table_columns"]
+__all__ = ["CHUNK_ROWS", "BatchInput", "BatchSource", "Chunk", "open_batches", "reach_of_chunks", "read_table_columns"]
 
 CHUNK_ROWS = 1 << 16
 
@@ -43,6 +43,21 @@ _FORMATS: dict[str, Callable[[Extent], BatchReader]] = {
     "json": JsonBatchReader,
     "parquet": ParquetBatchReader,
 }
+
+
+class BatchInput(Protocol):
+    """Whatever feeds a stream with chunks, to an end."""
+
+    @property
+    def extent(self) -> Extent: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def bytes_read(self) -> int: ...
+
+    def chunks(self) -> Iterator[Chunk]: ...
+    def reach(self) -> Reach: ...
+    def total_bytes(self) -> int | None: ...
 
 
 class BatchSource:
@@ -71,10 +86,7 @@ class BatchSource:
 
     def reach(self) -> Reach:
         """From which tick to which the tuples of the input reach; a full pass."""
-        reach = Reach(self.extent.retain)
-        for chunk in self.chunks():
-            _reach(reach, chunk)
-        return reach
+        return reach_of_chunks(self.extent.retain, self.chunks())
 
     def total_bytes(self) -> int | None:
         return self._source.total_bytes()
@@ -82,6 +94,14 @@ class BatchSource:
     @property
     def bytes_read(self) -> int:
         return self._meter.count
+
+
+def reach_of_chunks(retain: int | None, chunks: Iterable[Chunk]) -> Reach:
+    """From which tick to which the tuples of some chunks reach."""
+    reach = Reach(retain)
+    for chunk in chunks:
+        _reach(reach, chunk)
+    return reach
 
 
 def _reach(reach: Reach, chunk: Chunk) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.sources.batches import BatchSource
+from eddyline.sources.batches import BatchInput
 from eddyline.sources.chunk import Chunk
 
 Ticks = npt.NDArray[np.int64]
@@ -16,7 +16,7 @@ Ticks = npt.NDArray[np.int64]
 _NONE_YET = np.iinfo(np.int64).min
 
 
-def merged_batches(sources: Sequence[BatchSource], batch_rows: int) -> Iterator[list[Chunk]]:
+def merged_batches(sources: Sequence[BatchInput], batch_rows: int) -> Iterator[list[Chunk]]:
     """Batches of `batch_rows` arrivals, the last one perhaps of fewer.
 
     A batch holds the chunks of the first input in their order, then those of the second, and so on. How the rows of
@@ -42,7 +42,7 @@ def merged_batches(sources: Sequence[BatchSource], batch_rows: int) -> Iterator[
 class _Input:
     """One input: the chunk being merged, and the largest tick reached with each of its rows."""
 
-    def __init__(self, source: BatchSource) -> None:
+    def __init__(self, source: BatchInput) -> None:
         self._chunks = source.chunks()
         self._chunk: Chunk | None = None
         self._start = 0

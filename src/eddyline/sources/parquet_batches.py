@@ -33,7 +33,8 @@ class ParquetBatchReader(ParquetReader):
             with meter.reading(file, lambda: size * rows // total):
                 for batch in self._batches(opened, file, max(chunk_rows, _LEAST_ROWS)):
                     stretch = Stretch(intake, str(file))
-                    sure = take_batch(batch, plan, rows + 1, stretch)
+                    lines = np.arange(rows + 1, rows + 1 + batch.num_rows)
+                    sure = take_batch(batch, plan, lines, stretch)
                     rows += batch.num_rows
                     yield stretch.chunk([sure], meter.count)
 
@@ -45,18 +46,18 @@ class ParquetBatchReader(ParquetReader):
 
 
 def take_batch(
-    batch: pa.RecordBatch, plan: ColumnPlan, first: int, stretch: Stretch, whole_floats: bool = False
+    batch: pa.RecordBatch, plan: ColumnPlan, lines: Positions, stretch: Stretch, whole_floats: bool = False
 ) -> Chunk:
-    """The rows that are sure, the others being given to the stretch; `first` is the number of the first row."""
+    """The rows that are sure, the others being given to the stretch; `lines` are the numbers of the rows."""
     fields = stretch.intake.extent.schema.fields
     columns = Columns(
-        np.arange(first, first + batch.num_rows),
+        lines,
         [from_native(batch.column(at), field.type, whole_floats) for at, field in zip(plan.order, fields, strict=True)],
         None if plan.op is None else _op_texts(batch.column(plan.op)),
     )
     sure, doubtful = sure_rows(columns, stretch.intake, stretch.file)
     if len(doubtful):
-        _RowWise(batch, plan, first, stretch, whole_floats).take(doubtful)
+        _RowWise(batch, plan, lines, stretch, whole_floats).take(doubtful)
     return sure
 
 
@@ -72,11 +73,11 @@ class _RowWise:
     """Takes rows of a batch one by one."""
 
     def __init__(
-        self, batch: pa.RecordBatch, plan: ColumnPlan, first: int, stretch: Stretch, whole_floats: bool
+        self, batch: pa.RecordBatch, plan: ColumnPlan, lines: Positions, stretch: Stretch, whole_floats: bool
     ) -> None:
         self._batch = batch
         self._plan = plan
-        self._first = first
+        self._lines = lines
         self._stretch = stretch
         fields = stretch.intake.extent.schema.fields
         self._may_be_whole = [whole_floats and field.type in INTEGER_BITS for field in fields]
@@ -85,7 +86,7 @@ class _RowWise:
         chosen = self._batch.take(pa.array(positions))
         rows = zip(*(_values(column) for column in chosen.columns), strict=True)
         for position, row in zip(positions.tolist(), rows, strict=True):
-            self._take_one(self._first + position, row)
+            self._take_one(int(self._lines[position]), row)
 
     def _take_one(self, number: int, row: Sequence[Any]) -> None:
         def said() -> str:

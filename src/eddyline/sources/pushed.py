@@ -82,7 +82,8 @@ def _take_table(table: pa.Table, stretch: Stretch) -> list[Chunk]:
     plan = ColumnPlan(order, found.get(OP), found.get(REF), found.get(TAG_COLUMN))
     sure, first = [], 1
     for batch in table.combine_chunks().to_batches():
-        sure.append(take_batch(batch, plan, first, stretch, whole_floats=True))
+        lines = np.arange(first, first + batch.num_rows)
+        sure.append(take_batch(batch, plan, lines, stretch, whole_floats=True))
         first += batch.num_rows
     return sure
 

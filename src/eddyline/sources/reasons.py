@@ -38,15 +38,15 @@ def why_not_json(problem: Exception) -> str:
 
 
 def is_not(text: str, type_: DataType) -> BadValue:
-    return BadValue(f"{shown(text)} is not {_article(type_)} {type_}")
+    return BadValue(f"{shown(text)} is not {article(type_)} {type_}")
 
 
 def is_not_native(value: Any, type_: DataType) -> BadValue:
     # JSON's "5" is not the number 5: its own quotes must be seen, or the reason would contradict itself.
-    return BadValue(f"{_shortened(_written(value))} is not {_article(type_)} {type_}")
+    return BadValue(f"{_shortened(_written(value))} is not {article(type_)} {type_}")
 
 
-def _article(type_: DataType) -> str:
+def article(type_: DataType) -> str:
     return "an" if type_.name[0] in "AEIOU" else "a"
 
 

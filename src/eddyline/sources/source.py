@@ -44,6 +44,16 @@ _FORMATS: dict[str, Callable[[Extent], FileReader]] = {
 }
 
 
+def needs_spark(extent: Extent) -> bool:
+    """Whether the extent is of a format that Spark reads and we do not."""
+    return extent.format is not None and extent.format not in PUSH_WRAPPERS and extent.format not in _FORMATS
+
+
+def probably_meant(format_: str) -> str | None:
+    """The format of ours that a name of no format of ours looks like."""
+    return nearest(format_, _FORMATS)
+
+
 class Source:
     """The files of one extent, checked. `warnings` are for the user; `bytes_read` is that of the latest pass."""
 
@@ -81,10 +91,10 @@ def open_source(extent: Extent, base: Path, tick_micros: int) -> Source | None:
         return None
     make_reader = _FORMATS.get(extent.format)
     if make_reader is None:
-        guess = nearest(extent.format, _FORMATS)
+        guess = probably_meant(extent.format)
         raise NotSupported(
             f"{extent.name}: --engine reference reads csv, json and parquet, not {extent.format}",
-            hint=f"did you mean {guess}?" if guess else None,
+            hint=f"did you mean {guess}?" if guess else "run it on Spark: --engine spark",
         )
     location = extent.option("path")
     if not location:

@@ -29,7 +29,7 @@ from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
-from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs, storage_problem
+from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.literal import back_quoted, spark_type
@@ -38,8 +38,10 @@ from eddyline.spark.needs import cuts
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
+from eddyline.spark.staging import Staging
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
+from eddyline.spark.trouble import storage_problem
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
 
@@ -105,6 +107,10 @@ class Engine:
             self.executor.add_stream(extent)
         else:
             self.tables.add(extent, base)
+
+    def staging(self, extent: Extent, base: Path) -> Staging:
+        """Where the rows of a stream wait that Spark itself reads."""
+        return Staging(self.spark, self.storage, extent, base)
 
     def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> None:
         """Let a query stand. `history`: it first answers over everything that has passed."""
@@ -223,9 +229,10 @@ class Engine:
 
     def answered_once(self, plan: Operator) -> pa.Table:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
-        batch = self._batch({})
-        batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
-        return once_frame(plan, batch).toArrow()
+        with self.tables.in_use():
+            batch = self._batch({})
+            batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
+            return once_frame(plan, batch).toArrow()
 
     def _batch(self, logs: Mapping[str, Any]) -> Batch:
         scans = Scans(self.tables, {})

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
-from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.kernels.task import Reference, Work
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Record, ResultLog, Results, StageResult
@@ -28,6 +27,7 @@ from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
+from eddyline.spark.trouble import storage_problem
 from eddyline.spark.work import Scans, stage_frame
 from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
 
@@ -136,8 +136,10 @@ class Executor:
     def process(self, references: DataFrame, batch: int) -> None:
         """What Spark calls for each micro-batch, and again for one that it is not sure was finished."""
         began = time.monotonic()
-        if batch <= self.results.last.batch:  # Spark lost its commit, or is doing it again
+        # Spark lost its commit, or is doing it again; or the Spark of a killed process has committed behind our back
+        if batch != self.results.last.batch + 1:
             self.results = self._results_before(batch)
+        outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
         self.upkeep(batch - 1)
         entry = self._end_of(batch)
         self._journal.refresh()
@@ -149,6 +151,8 @@ class Executor:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
             self.results.forget(name for name in record.stages if name not in standing)  # dropped meanwhile
+            used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
+        self._tables.delete_unused(outdated, used)
         rows = sum(e.rows for e in entries)
         plus = sum(stage.plus for stage in record.stages.values())
         minus = sum(stage.minus for stage in record.stages.values())
@@ -356,16 +360,4 @@ def _tick(value: int | None) -> int:
     return LOW if value is None else value
 
 
-def storage_problem(problem: BaseException) -> StorageUnusable | None:
-    """What is wrong with the database's folders, if that is what went wrong; a task's own words are deep in Spark's."""
-    if isinstance(problem, StorageUnusable):
-        return problem
-    text = str(problem)
-    for kind in (StorageUnusable, StorageUnreadable):
-        marker = f"{kind.__name__}: "
-        if marker in text:
-            return kind(text.split(marker, 1)[1].splitlines()[0].strip())
-    return None
-
-
-__all__ = ["BatchReport", "Executor", "Standing", "given_logs", "storage_problem"]
+__all__ = ["BatchReport", "Executor", "Standing", "given_logs"]

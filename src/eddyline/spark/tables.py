@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eddyline.catalog.extent import Extent
-from eddyline.columnar.types import arrow_schema
-from eddyline.errors import EddylineError, SourceUnusable
-from eddyline.log.storage import Storage
-from eddyline.sources import Reject
+from eddyline.errors import EddylineError
+from eddyline.log.storage import UNFINISHED, Storage
+from eddyline.sources import Reject, needs_spark
 from eddyline.sources.batches import read_table_columns
 from eddyline.sources.files import find_files
 from eddyline.spark.evaluate.frames import Frame, Frames
+from eddyline.spark.foreign import explained, fitted, stored_frame
 from eddyline.spark.literal import back_quoted, spark_type
+from eddyline.spark.pieces import write_pieces
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-#: formats that our own readers read, which say which rows do not fit and why
-_OWN = frozenset({"csv", "json", "parquet"})
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass
@@ -44,11 +44,15 @@ class Tables:
         self._storage = storage
         self._set_aside = set_aside
         self._tables: dict[str, _Table] = {}
+        self._outdated: list[str] = []
+        self._readers = 0
+        self._guard = threading.RLock()
 
     def add(self, extent: Extent, base: Path) -> None:
         """A new table; what INSERT put into it before a restart is still there."""
         table = self._tables[extent.name] = _Table(extent, base)
         table.inserted = self._storage.read_json(self._manifest(extent.name)) or []
+        self._outdated += self._left_over(table)
         self.current(extent.name)
 
     def drop(self, name: str) -> None:
@@ -62,12 +66,13 @@ class Tables:
 
     def current(self, name: str) -> tuple[str, ...]:
         """The pieces that hold the table as it stands, read again if its files have changed."""
-        table = self._tables[name]
-        if table.extent.format in _OWN:
-            self._read_files(table)
-        elif table.extent.format is not None:
-            table.pieces = [self._copied(table)]
-        return (*table.pieces, *table.inserted)
+        with self._guard:
+            table = self._tables[name]
+            if needs_spark(table.extent):
+                self._copy(table)
+            elif table.extent.format is not None:
+                self._read_files(table)
+            return (*table.pieces, *table.inserted)
 
     def known(self, name: str) -> tuple[str, ...]:
         """The pieces that held the table when it was last looked at."""
@@ -89,34 +94,63 @@ class Tables:
         rows, rejects = read_table_columns(extent, table.base)
         for reject in rejects:
             self._set_aside(reject)
-        table.pieces, table.seen = [self._write(extent.name, rows)], seen
+        self._replace(table, [self._write(extent.name, rows)], seen)
 
-    def _copied(self, table: _Table) -> str:
+    def _copy(self, table: _Table) -> None:
         """A table of any format that Spark reads, as it is now: it may change, and what was seen must stay."""
         extent = table.extent
-        assert extent.format is not None
-        options = dict(extent.options)
-        if "path" in options and "://" not in options["path"]:
-            options["path"] = str((table.base / options["path"]).absolute())
+        frame = stored_frame(self._spark, extent, table.base)
+        seen = _seen(self._spark, frame)
+        if seen and seen == table.seen:
+            return
         try:
-            ddl = ", ".join(f"{back_quoted(f.name)} {spark_type(f.type)}" for f in extent.schema.fields)
-            reader = self._spark.read.format(extent.format).options(**options)
-            try:
-                frame = reader.schema(ddl).load()
-            except Exception:
-                frame = reader.load()  # formats that know their schema do not want to be told
-            found = frame.selectExpr(
-                *(
-                    f"CAST({back_quoted(f.name)} AS {spark_type(f.type)}) AS {back_quoted(f.name)}"
-                    for f in extent.schema.fields
-                )
-            ).toArrow()
-        except EddylineError:
-            raise
+            folder = f"tables/{extent.name}"
+            pieces = write_pieces(fitted(frame, extent), folder, self._storage, only_fitting=True)
         except Exception as problem:
-            reason = str(problem).strip().splitlines()[0]
-            raise SourceUnusable(f"{extent.name}: Spark cannot read it as {extent.format}: {reason}") from None
-        return self._write(extent.name, found.cast(arrow_schema(extent.schema)))
+            raise explained(extent, problem) from None
+        for piece in pieces:
+            for line, reason, text in piece.unfit:
+                self._set_aside(Reject(extent.name, extent.format or "", line, text, reason))
+        self._replace(table, [piece.path for piece in pieces], seen)
+
+    def _replace(self, table: _Table, pieces: list[str], seen: Any) -> None:
+        self._outdated += table.pieces
+        table.pieces, table.seen = pieces, seen
+
+    # -- pieces that nobody needs -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While somebody outside of the batches reads a table, nothing of it is deleted."""
+        with self._guard:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._readers -= 1
+
+    def outdated(self) -> list[str]:
+        """Pieces that were replaced by newer ones, or were left by a process before this one."""
+        with self._guard:
+            return list(self._outdated)
+
+    def delete_unused(self, outdated: Iterable[str], used: Container[str]) -> None:
+        """Delete outdated pieces, except those that corrections of earlier answers need."""
+        with self._guard:
+            if self._readers:
+                return
+            gone = [path for path in outdated if path not in used and path in self._outdated]
+            for path in gone:
+                with suppress(EddylineError):
+                    self._storage.delete(path)
+            self._outdated = [path for path in self._outdated if path not in gone]
+
+    def _left_over(self, table: _Table) -> list[str]:
+        """What was copied before a restart."""
+        folder = f"tables/{table.extent.name}"
+        found = [path for path, _ in self._storage.files_below(folder)]
+        return [path for path in found if path.endswith((".parquet", UNFINISHED)) and path not in table.inserted]
 
     def _write(self, name: str, rows: pa.Table) -> str:
         path = f"tables/{name}/{uuid.uuid4().hex}.parquet"
@@ -125,3 +159,15 @@ class Tables:
 
     def _manifest(self, name: str) -> str:
         return f"tables/{name}/inserted.json"
+
+
+def _seen(spark: SparkSession, frame: DataFrame) -> list[tuple[str, int, int]]:
+    """Name, size and time of the files that the frame is read from; nothing if it is not read from files."""
+    jvm: Any = spark._jvm
+    settings = spark._jsc.hadoopConfiguration()
+    found = []
+    for name in sorted(frame.inputFiles()):
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name))
+        status = path.getFileSystem(settings).getFileStatus(path)
+        found.append((name, int(status.getLen()), int(status.getModificationTime())))
+    return found

@@ -1,0 +1,36 @@
+"""What went wrong, dug out of the long messages in which Spark tells it."""
+
+from __future__ import annotations
+
+import re
+
+from eddyline.errors import StorageUnreadable, StorageUnusable
+
+
+def storage_problem(problem: BaseException) -> StorageUnusable | None:
+    """What is wrong with the database's folders, if that is what went wrong; a task's own words are deep in Spark's."""
+    if isinstance(problem, StorageUnusable):
+        return problem
+    text = str(problem)
+    for kind in (StorageUnusable, StorageUnreadable):
+        marker = f"{kind.__name__}: "
+        if marker in text:
+            return kind(text.split(marker, 1)[1].splitlines()[0].strip())
+    return None
+
+
+def reason_of(text: str) -> str:
+    """The sentence of a long message that says what is wrong.
+
+    >>> reason_of("[STREAM_FAILED] Query [id = 1] terminated with exception: no such thing SQLSTATE: XXKST")
+    'no such thing'
+    >>> reason_of("[PATH_NOT_FOUND] Path does not exist: /a. SQLSTATE: 42K03")
+    'Path does not exist: /a.'
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it gave no reason"]
+    raised = [line for line in lines if re.match(r"(?!org\.apache)(\w+\.)*\w*(Error|Exception): \S", line)]
+    if raised:  # by Python code
+        return raised[-1]
+    known = next((line for line in lines if re.search(r"\[[A-Z_.0-9]+\] ", line)), lines[0])
+    sentence = re.sub(r"^.*?\[[A-Z_.0-9]+\] |\s*SQLSTATE: \w+.*$", "", known)
+    return re.sub(r"^.*terminated with exception: (\[[A-Z_.0-9]+\] )?", "", sentence)

@@ -1,0 +1,93 @@
+"""One database that has a bit of everything, and a fixed course of pushes that any process can take up where it ended.
+
+Every push brings one new tuple, and now and then revisions of earlier ones in the same step. So the number of tuples
+that have come tells how many pushes have happened, whoever was killed on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from eddyline.algebra.answer import TupleAnswer, WindowAnswer
+
+if TYPE_CHECKING:
+    from eddyline import Database
+
+STREAMS = {
+    "a": "CREATE STREAM a (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t",
+    "b": "CREATE STREAM b (k INTEGER, w INTEGER, t INTEGER) TIMESTAMP BY t",
+}
+_SLIDE = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
+QUERIES = {
+    "high": "SELECT k, v FROM a WHERE v % 3 > 0",
+    "sums": "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC] GROUP BY k",
+    "pairs": f"SELECT a.k, v, w FROM a {_SLIDE}, b {_SLIDE} WHERE a.k = b.k",
+    "births": "ISTREAM(SELECT k, v FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC])",
+    "above": f"SELECT COUNT(*) AS n, SUM(v) AS total FROM high {_SLIDE}",
+}
+END = 10_000
+
+
+def rows_of_push(number: int) -> tuple[str, list[dict[str, Any]]]:
+    """The stream and the rows of a push. Some tuples come late, some are replaced, some are withdrawn."""
+    half, tick = number // 2, number // 3 - (6 if number % 13 == 0 else 0)
+    if number % 2:
+        return "b", [{"k": half % 4, "w": number, "t": tick}]
+    rows: list[dict[str, Any]] = [{"_op": "+", "_ref": None, "k": half % 5, "v": half, "t": tick}]
+    if half % 7 == 6:
+        rows.append({"_op": "=", "_ref": half - 3, "k": half % 5, "v": half + 100, "t": tick - 2})
+    if half % 11 == 10:
+        rows.append({"_op": "-", "_ref": half - 5, "k": None, "v": None, "t": None})
+    return "a", rows
+
+
+def prepare(db: Database) -> None:
+    """Create what is not there yet: a process may have been killed between two statements."""
+    for name, text in STREAMS.items():
+        if name not in db.streams:
+            db.sql(text)
+    for name, text in QUERIES.items():
+        if name not in db.queries:
+            db.sql(f"CREATE QUERY {name} AS {text}")
+
+
+def pushed(db: Database) -> int:
+    """How many pushes have happened."""
+    return sum(db.status().rows.values())
+
+
+def push_rest(db: Database, upto: int) -> None:
+    for number in range(pushed(db), upto):
+        stream, rows = rows_of_push(number)
+        assert db.stream(stream).push(rows).rejected == 0
+
+
+def finish(db: Database, pushes: int) -> dict[str, Any]:
+    """Push what is left, and give all that stands when every answer is added up."""
+    push_rest(db, pushes)
+    db.advance(pushes // 3 + 40)
+    db.flush()
+    return {name: folded(db.query(name).fetch()) for name in QUERIES}
+
+
+def folded(answers: list[Any]) -> Any:
+    """What stands; raises if an answer does not follow from those before it: given twice, or one is missing."""
+    standing: dict[int, Any] = {}
+    for answer in answers:
+        is_tuple = isinstance(answer, TupleAnswer)
+        place = answer.index if is_tuple else answer.window
+        now = (answer.tick, (answer.row,)) if is_tuple else (answer.tick, answer.rows)
+        if answer.op == "+":
+            assert place not in standing, f"twice: {answer}"
+        else:
+            assert place in standing, f"corrects what was never said: {answer}"
+            said = (answer.old,) if is_tuple and answer.op == "=" else (answer.row,) if is_tuple else answer.old_rows
+            assert Counter(standing[place][1]) == Counter(said), f"corrects something else: {answer}"
+        if answer.op == "-":
+            del standing[place]
+        else:
+            standing[place] = now
+    if answers and isinstance(answers[0], WindowAnswer):
+        return {place: (tick, Counter(rows)) for place, (tick, rows) in standing.items()}
+    return Counter(standing.values())  # the indexes of ISTREAM depend on how the input was cut into batches

@@ -1,0 +1,91 @@
+"""The process that owns a database is killed at random moments; nothing is missing afterwards, and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eddyline
+from eddyline import testing
+from eddyline.log.results import Results
+from faults import scenario
+from faults.processes import start
+
+PUSHES_A_LIFE = 50
+
+
+def live_and_die(folder: Path, pushes: int, chance: random.Random, at_start: bool) -> str:
+    """One life of the process; gives the moment of its death."""
+    worker = start("worker", str(folder), str(pushes))
+    assert worker.stdout is not None
+    said: list[str] = []
+    if at_start:  # while Spark starts, while the folder is opened, during the first statements or batches
+        delay = chance.uniform(0.5, 7.0)
+        threading.Timer(delay, worker.kill).start()
+        said += worker.stdout.read().split()
+        moment = f"{delay:.3f} s after its start"
+    else:  # while it pushes and batches run
+        wanted, delay = chance.randrange(5, PUSHES_A_LIFE), chance.uniform(0, 0.3)
+        for line in worker.stdout:
+            said.append(line.strip())
+            wanted -= line.strip().isdigit()
+            if wanted <= 0:
+                break
+        assert wanted <= 0, f"the worker ended by itself: {said}"
+        time.sleep(delay)
+        worker.send_signal(signal.SIGKILL)
+        moment = f"{delay:.3f} s after push {said[-1]}"
+    worker.wait()
+    worker.stdout.close()
+    return f"{moment} (it had said {said[-1] if said else 'nothing'})"
+
+
+def undisturbed(pushes: int) -> dict[str, Any]:
+    with testing.database(master="local[2]") as db:
+        scenario.prepare(db)
+        return scenario.finish(db, pushes)
+
+
+def kill_often(folder: Path, kills: int) -> None:
+    seed = int(os.environ.get("EDDYLINE_TEST_SEED", random.randrange(10**6)))
+    chance = random.Random(seed)
+    starts = set(chance.sample(range(kills), kills // 3))
+    pushes = PUSHES_A_LIFE * (kills + 1)
+    moments = []
+    try:
+        for life in range(kills):
+            moments.append(live_and_die(folder, pushes, chance, life in starts))
+        with eddyline.connect(folder, master="local[2]") as db:
+            scenario.prepare(db)  # it may never have come so far
+            came = scenario.pushed(db)
+            assert 0 < came < pushes
+            assert scenario.finish(db, pushes) == undisturbed(pushes)
+    except BaseException:
+        print(f"EDDYLINE_TEST_SEED={seed}; it was killed {'; '.join(moments)}")
+        raise
+
+
+def test_three_kills(spark: Any, tmp_path: Path) -> None:
+    kill_often(tmp_path / "db", 3)
+
+
+@pytest.mark.long
+def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
+    kill_often(tmp_path / "db", 20)
+
+
+def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:
+    """Java outlives the process for a moment, and may commit a batch when another has read the results already."""
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        scenario.prepare(db)
+        scenario.push_rest(db, 40)
+        db.flush()
+        db._core.engine.executor.results = Results()  # as if they had been read before all that was committed
+        assert scenario.finish(db, 60) == undisturbed(60)
