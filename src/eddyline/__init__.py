@@ -33,12 +33,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from eddyline.database import Database, connect
+    from eddyline.errors import EddylineError
 
-__all__ = ["Database", "__version__", "connect"]
+__all__ = ["Database", "EddylineError", "__version__", "connect"]
 
 
 def __getattr__(name: str) -> Any:
     """`connect` and `Database` are loaded when they are asked for: they bring Spark with them, which takes a moment."""
     if name in ("Database", "connect"):
         return getattr(importlib.import_module("eddyline.database"), name)
+    if name == "EddylineError":
+        return importlib.import_module("eddyline.errors").EddylineError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

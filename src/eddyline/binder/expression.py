@@ -8,20 +8,23 @@ the `Scope`, calls to `call` (which checks and casts the arguments), and what is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from decimal import Decimal
+from typing import Protocol, cast
 
 from sqlglot import exp
 
 from eddyline.algebra.coercion import can_cast, cast_implicitly
-from eddyline.algebra.expression import Literal, TypedExpr
+from eddyline.algebra.expression import Call, Literal, TypedExpr
 from eddyline.algebra.types import (
     BOOLEAN,
     DATE,
+    INTEGER_BITS,
     INTERVAL,
     NULL,
     STRING,
     TIMESTAMP,
     DataType,
+    is_integer,
     is_numeric,
 )
 from eddyline.binder import call, literal, operation, rewrite
@@ -60,7 +63,24 @@ def coerce(expr: TypedExpr, to: DataType, position: Position | None = None) -> T
     if not _is_storable(expr.type, to):
         hint = f"write CAST(… AS {to})" if can_cast(expr.type, to) else None
         raise TypeMismatch(f"a value of type {expr.type} cannot be stored as {to}", position, hint)
+    number = _whole_constant(expr)
+    most = 2 ** (INTEGER_BITS[to] - 1) if is_integer(to) else None
+    if number is not None and most is not None and not -most <= number < most:
+        raise TypeMismatch(f"{number} does not fit {to}", position)  # a cast would wrap it around
     return cast_implicitly(expr, to)
+
+
+def _whole_constant(expr: TypedExpr) -> int | None:
+    """The number that an expression is, if it is one without a point."""
+    if isinstance(expr, Call) and expr.function == "neg":
+        number = _whole_constant(cast(TypedExpr, expr.arguments[0]))
+        return None if number is None else -number
+    if not isinstance(expr, Literal) or isinstance(expr.value, bool):
+        return None
+    value = expr.value
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)  # longer than a BIGINT
+    return value if isinstance(value, int) else None
 
 
 def _is_storable(given: DataType, to: DataType) -> bool:

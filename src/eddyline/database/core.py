@@ -300,6 +300,9 @@ class Core:
         failure.hint = failure.hint or "db.restart() goes on with the batch that failed; DROP QUERY removes its cause"
         raise failure
 
+    def problem_of(self, query: StandingQuery) -> str | None:
+        return self.engine.stopped().get(query.record.log)
+
     def restart(self) -> None:
         self._restarted = time.monotonic()
         self.engine.restart()

@@ -126,7 +126,8 @@ class Database:
             stage = results.stages.get(query.record.log)
             start = query.record.reached if stage is None else stage.start
             counts = (0, 0) if stage is None else (stage.plus, stage.minus)
-            queries.append(QueryStatus(query.record.name, query.record.kind, start, *counts))
+            problem = core.problem_of(query)
+            queries.append(QueryStatus(query.record.name, query.record.kind, start, *counts, problem))
         return Status(
             path=core.storage.root,
             running=core.engine.run_id is not None,

@@ -15,11 +15,12 @@ from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.present import changes, present
 from eddyline.database.reader import Read, ResultReader
-from eddyline.errors import DatabaseClosed
+from eddyline.errors import DatabaseClosed, StreamingFailed
 from eddyline.log.segment import Segment
 
 #: who waits for answers looks up now and then: the query may have been dropped, Spark may have failed
 _LOOK_UP = 0.25
+_STOPPED = "the other queries go on; DROP QUERY it and create one that does not fail"
 
 
 class Home(Protocol):
@@ -31,6 +32,9 @@ class Home(Protocol):
         """Raises if the database is closed or the streaming query has failed."""
 
     def is_standing(self, query: StandingQuery) -> bool: ...
+
+    def problem_of(self, query: StandingQuery) -> str | None:
+        """Why a query has stopped although it stands."""
 
     def wait(self, batch: int, seconds: float) -> None:
         """Wait until a batch after the given one is committed or the time is up."""
@@ -91,6 +95,9 @@ class QueryHandle:
             if found or not self.is_standing:
                 return found
             self._home.check()
+            problem = self._home.problem_of(self._query)
+            if problem is not None:
+                raise StreamingFailed(f"the query {self.name} has stopped: {problem}", hint=_STOPPED)
             left = end - time.monotonic()
             if left <= 0:
                 return []

@@ -14,6 +14,7 @@ class QueryStatus:
     start: int | None
     added: int  # rows that came
     removed: int  # rows that went, by corrections
+    problem: str | None = None  # why it has stopped, if so
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Status:
         lines.append(f"  {self.batches} batches, {self.waiting} appends waiting")
         lines += [f"  stream {name}: {count} rows" for name, count in self.rows.items()]
         lines += [f"  query {q.name}: {q.kind} from {_shown(q.start)}, +{q.added} -{q.removed}" for q in self.queries]
+        lines += [f"  query {q.name} has stopped: {q.problem}" for q in self.queries if q.problem is not None]
         lines += [f"  rejects of {name}: {count}" for name, count in self.rejects.items()]
         lines += [f"  warning: {text}" for text in self.warnings]
         if self.problem is not None:

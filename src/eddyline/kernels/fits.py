@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
 from eddyline.algebra.node import Operator
+from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive, StreamSelect
 from eddyline.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -31,6 +32,8 @@ _NUMBERS = frozenset({*INTEGER_BITS, FLOAT, DOUBLE})
 _HELD = _NUMBERS | {BOOLEAN, STRING, DATE, TIMESTAMP}
 #: the kernel computes with narrower integers in wider ones, where they do not overflow
 _COMPUTED = frozenset({INTEGER, BIGINT, FLOAT, DOUBLE})
+#: their columns are read only if somebody above asks for them
+_PASSING = (StreamReceive, StreamAcquire, StreamAlias, StreamSelect)
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in"})
 _LOGICAL = frozenset({"and", "or", "not", "is null", "case", "coalesce", "if", "nvl"})
 _ARITHMETIC = frozenset({"+", "-", "*", "neg", "abs", "positive"})
@@ -43,14 +46,19 @@ def why_not(plan: Operator) -> str | None:
     for operator in plan.walk():
         if isinstance(operator, OneRow):
             return "it has no input"
-        for field in operator.schema.fields:
-            if field.type not in _HELD:
+        for field in () if isinstance(operator, _PASSING) else operator.schema.fields:
+            if not _is_held(field.type):
                 return f"{field.name} is a {field.type}"
         for expr in _expressions(operator):
             reason = why_not_expression(expr)
             if reason is not None:
                 return reason
     return None
+
+
+def _is_held(type_: DataType) -> bool:
+    """A DECIMAL can be kept, compared with its like and grouped by; only computing with it is Spark's."""
+    return type_ in _HELD or type_.name == "DECIMAL"
 
 
 def why_not_expression(expr: Expr) -> str | None:
@@ -89,11 +97,13 @@ def _expressions_in(value: Any) -> Iterator[Expr]:
 
 
 def _why_not(expr: TypedExpr) -> str | None:
-    if expr.type not in _HELD:
+    if not _is_held(expr.type):
         return f"there is a {expr.type}"
     if isinstance(expr, Column):
         return None
     if isinstance(expr, Literal):
+        if expr.type not in _HELD:
+            return f"there is a {expr.type}"
         # a NULL is typed by what it stands beside, and years outside of four digits are written in other ways
         strange = expr.type in (DATE, TIMESTAMP) and expr.value is not None and not 1000 <= expr.value.year <= 9999
         return "there is a constant far from now" if strange else None

@@ -32,6 +32,7 @@ class StageResult:
     start: int | None = None
     plus: int = 0
     minus: int = 0
+    failed: str = ""  # why the query has stopped for good
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -41,13 +42,14 @@ class StageResult:
             "start": self.start,
             "plus": self.plus,
             "minus": self.minus,
+            "failed": self.failed,
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> StageResult:
         segments = tuple(Segment.from_json(segment) for segment in value["segments"])
         touched = tuple((low, high) for low, high in value["touched"])
-        return cls(segments, value["count"], touched, value["start"], value["plus"], value["minus"])
+        return cls(segments, value["count"], touched, value["start"], value["plus"], value["minus"], value["failed"])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revi
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import InvalidDefinition, MissingTime, NotSupported
+from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
 from eddyline.log.answers import Shape, answers, python_rows, read_segments
 from eddyline.rules import optimize
 from eddyline.session.inflow import constants, inserted
@@ -69,6 +69,8 @@ class SparkRun(ScriptRun):
     def answers(self) -> Iterator[Answer]:
         try:
             yield from super().answers()
+            for name, problem in self._engine.stopped().items() if "_engine" in self.__dict__ else ():
+                raise StreamingFailed(f"the query {name} has stopped: {problem}")
         finally:
             if "_engine" in self.__dict__:
                 self._engine.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.staging import Staging
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
-from eddyline.spark.trouble import storage_problem
+from eddyline.spark.trouble import reason_of, storage_problem
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
 
@@ -232,7 +231,12 @@ class Engine:
         with self.tables.in_use():
             batch = self._batch({})
             batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
-            return once_frame(plan, batch).toArrow()
+            try:
+                return once_frame(plan, batch).toArrow()
+            except EddylineError:
+                raise
+            except Exception as problem:
+                raise _explained(problem, "Spark cannot answer it") from problem
 
     def _batch(self, logs: Mapping[str, Any]) -> Batch:
         scans = Scans(self.tables, {})
@@ -276,11 +280,12 @@ class Engine:
                 return None
             problem = query.exception()
         except Exception as gone:
-            return StreamingFailed(f"Spark has gone: {_reason(gone)}", hint="open the database again")
-        explained = None if problem is None else _explained(problem)
-        if isinstance(explained, EddylineError):
-            return explained
-        return StreamingFailed(f"the streaming query has stopped: {_reason(problem)}")
+            return StreamingFailed(f"Spark has gone: {reason_of(str(gone))}", hint="open the database again")
+        return _explained(problem)
+
+    def stopped(self) -> dict[str, str]:
+        """The queries that have stopped because their own work fails, and why."""
+        return {name: stage.failed for name, stage in self.executor.results.stages.items() if stage.failed}
 
     def restart(self) -> None:
         """Begin again with the batch that failed; what its attempt left in memory is forgotten."""
@@ -335,16 +340,10 @@ class Engine:
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
 
 
-def _explained(problem: BaseException) -> BaseException:
-    """The error of ours inside Spark's, if there is one."""
-    return storage_problem(problem) or problem
-
-
-def _reason(problem: BaseException | None) -> str:
-    """The last line of the traceback of a failed batch: the lines before it are Spark's."""
-    lines = [line.strip() for line in str(problem or "").splitlines() if line.strip()]
-    telling = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Unusable)\b.*: ", line)]
-    return (telling or lines or ["it gave no reason"])[-1]
+def _explained(problem: BaseException | None, what: str = "the streaming query has stopped") -> EddylineError:
+    """The error of ours inside Spark's, or what Spark says in one sentence."""
+    found = None if problem is None else storage_problem(problem)
+    return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
 
 
 def _tick(value: int | None) -> int:

@@ -27,12 +27,15 @@ from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.tables import Tables
-from eddyline.spark.trouble import storage_problem
+from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
 from eddyline.spark.work import Scans, stage_frame
 from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_NOTHING = StageResult()
 
 
 @dataclass
@@ -154,6 +157,9 @@ class Executor:
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._tables.delete_unused(outdated, used)
         rows = sum(e.rows for e in entries)
+        for name, stage in record.stages.items():
+            if stage.failed:
+                self._on_trouble(f"the query {name} has stopped: {stage.failed}; the others go on")
         plus = sum(stage.plus for stage in record.stages.values())
         minus = sum(stage.minus for stage in record.stages.values())
         seconds = time.monotonic() - began
@@ -203,11 +209,13 @@ class _Work:
         self._closed = last.closed if at is None else at.closed
         self._queries = list(executor._queries.values())
         self._read_rows = 0
+        self._failures: dict[str, str] = {}  # by stage, in this batch
         self._frames, self._kernels, self._refused = executor.frames, executor.kernels, executor.refused
         self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
         self._logs = given_logs(self._journal, self._extents, entry, entries)
 
     def run(self) -> Record:
+        self._failures.clear()  # it may be tried again
         stages: dict[str, StageResult] = {}
         scans = Scans(self._tables, self._results.scans)
         logs = dict(self._logs)
@@ -219,8 +227,9 @@ class _Work:
                     views[stage] = view
             begun = {stage.name: view.start for stage, view in views.items()}
             added = segments_by_stage(self._written(views))
+            stages.update(self._stopped_among(level))
             for _, stage in level:
-                if stage.name in begun:
+                if stage.name in begun and stage.name not in self._failures:
                     had = self._results.stages.get(stage.name, StageResult())
                     stages[stage.name] = _result(had, added.get(stage.name, []), begun[stage.name])
                 logs[stage.name] = _derived(stage, self._results.stages.get(stage.name), stages.get(stage.name))
@@ -236,19 +245,61 @@ class _Work:
                 for_spark.append(stage)
             else:
                 works += found
-        references = run(self._spark, works) if works else []
+        references = self._run(works) if works else []
         refused = {reference.stage: reference.refused for reference in references if reference.refused}
         self._refused.update(refused)
         for_spark += [stage for stage in views if stage.name in refused]
-        frames = []
+        frames = {}
         for stage in for_spark:
             frame = stage_frame(stage, views[stage], self._results.stages.get(stage.name), self._batch)
             if frame is not None:
-                frames.append(written(frame, stage, self._batch, self._storage, folder_of(stage)))
+                frames[stage.name] = written(frame, stage, self._batch, self._storage, folder_of(stage))
         kept = [reference for reference in references if reference.stage not in refused]
         if not frames:
             return kept
-        return [*kept, *references_of(planned(self._spark, frames, self._read_rows).collect())]
+        return [*kept, *self._collected(frames)]
+
+    def _run(self, works: Sequence[Work]) -> list[Reference]:
+        try:
+            return run(self._spark, works)
+        except Exception as problem:
+            if storage_problem(problem) or was_cancelled(problem):
+                raise
+            reason = reason_of(str(problem))  # whatever it was, Spark's own plans may do
+            return [Reference(work.stage, None, reason) for work in works]
+
+    def _collected(self, frames: Mapping[str, DataFrame]) -> list[Reference]:
+        """All outputs in one Spark action; if it fails, each by itself, so that one query does not stop the others."""
+        try:
+            return references_of(planned(self._spark, list(frames.values()), self._read_rows).collect())
+        except Exception as problem:
+            if storage_problem(problem) or was_cancelled(problem):
+                raise
+        found: list[Reference] = []
+        for name, frame in frames.items():
+            try:
+                found += references_of(planned(self._spark, [frame], self._read_rows).collect())
+            except Exception as problem:
+                if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
+                    raise
+                self._failures[name] = reason_of(str(problem))
+        return found
+
+    def _spark_works(self) -> bool:
+        """Whether it is not Spark itself that fails."""
+        try:
+            return bool(self._spark.sparkContext.parallelize([1], 1).count() == 1)
+        except Exception:
+            return False
+
+    def _stopped_among(self, level: Sequence[tuple[Standing, Stage]]) -> dict[str, StageResult]:
+        """A query of which a stage has failed has stopped: the record says so, and it is not asked again."""
+        stopped = {}
+        for query, stage in level:
+            if stage.name in self._failures:
+                had, reason = self._results.stages.get(query.name, _NOTHING), self._failures[stage.name]
+                stopped[query.name] = StageResult(count=had.count, start=had.start, failed=reason)
+        return stopped
 
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
@@ -258,7 +309,9 @@ class _Work:
         )
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
-        """What a stage sees; None while its query has not begun."""
+        """What a stage sees; None while its query has not begun, and when it has stopped."""
+        if self._results.stages.get(query.name, _NOTHING).failed or self._has_failed(query):
+            return None
         had = self._results.stages.get(stage.name)
         start = query.start if had is None else had.start
         if self._entry <= query.entry:
@@ -284,6 +337,9 @@ class _Work:
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
         return view
+
+    def _has_failed(self, query: Standing) -> bool:
+        return any(stage.name in self._failures for stage in query.stages)
 
     def _first_tick(self, query: Standing) -> int | None:
         """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""

@@ -19,6 +19,11 @@ def storage_problem(problem: BaseException) -> StorageUnusable | None:
     return None
 
 
+def was_cancelled(problem: BaseException) -> bool:
+    """Whether somebody has stopped the work, so that nothing is wrong with it."""
+    return re.search(r"cancel|Interrupted|was stopped|shut ?down", str(problem), re.IGNORECASE) is not None
+
+
 def reason_of(text: str) -> str:
     """The sentence of a long message that says what is wrong.
 
@@ -27,6 +32,9 @@ def reason_of(text: str) -> str:
     >>> reason_of("[PATH_NOT_FOUND] Path does not exist: /a. SQLSTATE: 42K03")
     'Path does not exist: /a.'
     """
+    in_task = re.search(r"Lost task [^:]*: (?:[\w$]+\.)*(\w+(?:Exception|Error)): ([^\n]+)", text)
+    if in_task:
+        return f"{in_task[1]}: {in_task[2].strip()}"
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it gave no reason"]
     raised = [line for line in lines if re.match(r"(?!org\.apache)(\w+\.)*\w*(Error|Exception): \S", line)]
     if raised:  # by Python code
