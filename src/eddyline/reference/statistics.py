@@ -28,7 +28,7 @@ def moments(values: Sequence[float]) -> Moments:
         mean += part
         m2 += delta * (delta - part)
         m3 += -3.0 * part * m2 + delta * (delta * delta - part * part)
-        m4 += -4.0 * part * m3 - 6.0 * part * part * m2 + delta * (delta**3 - part**3)
+        m4 += -4.0 * part * m3 - 6.0 * part * part * m2 + delta * (delta * delta * delta - part * part * part)
     return Moments(count, mean, m2, m3, m4)
 
 
@@ -44,7 +44,7 @@ def skewness(values: Sequence[float]) -> float | None:
     found = moments(values)
     if found.count == 0 or found.m2 == 0:
         return None
-    return math.sqrt(found.count) * found.m3 / math.sqrt(found.m2**3)
+    return math.sqrt(found.count) * found.m3 / math.sqrt(found.m2 * found.m2 * found.m2)
 
 
 def kurtosis(values: Sequence[float]) -> float | None:
