@@ -229,16 +229,16 @@ def with_table(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
 
 
 any_window = st.one_of(windows, cql_windows)
+clock_or_rows = st.one_of(time_windows, row_windows)
 window_queries = st.one_of(
     one_input(windows),
     one_input(cql_windows),
     st.builds(
         "{} {}".format, one_input(st.just("")).filter(lambda q: "AS s" not in q), st.one_of(loops, backward_loops)
     ),
-    join(windows, windows),
+    join(clock_or_rows, clock_or_rows),
     join(cql_windows, cql_windows),
-    join(any_window, any_window),
-    with_table(windows),
+    with_table(time_windows),
     with_table(cql_windows),
     st.builds("SELECT MAX(n) AS m FROM (SELECT a, COUNT(*) AS n FROM s {} GROUP BY a)".format, windows),
 )
@@ -254,6 +254,9 @@ nested = st.builds(
     st.one_of(time_windows, cql_windows.filter(lambda w: "ROWS" not in w)),
 )
 queries = st.one_of(stream_queries, window_queries, window_queries, converted, nested)
+#: windows of different kinds beside each other: no paper says what that means, so only the engines are compared
+mixed = st.one_of(join(windows, windows), join(any_window, any_window), with_table(windows))
+all_queries = st.one_of(queries, queries, queries, mixed)
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from eddyline.session.spark_run import SparkRun
 from eddyline.sources import Reject
-from laws.streams import EXAMPLES, Data, data, folded, queries, run, set_aside, unnumbered
+from laws.streams import EXAMPLES, Data, all_queries, data, folded, run, set_aside, unnumbered
 from laws.without_spark import kernels_alone
 
 
@@ -40,7 +40,7 @@ def runs(examples: int, abreast: int = 8) -> Any:
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     return lambda test: allowed(
-        given(st.lists(queries, min_size=abreast, max_size=abreast), data(), st.sampled_from([3, 7, 1000]))(test)
+        given(st.lists(all_queries, min_size=abreast, max_size=abreast), data(), st.sampled_from([3, 7, 1000]))(test)
     )
 
 

@@ -96,9 +96,11 @@ class Results:
         self.last = record
 
     def forget(self, names: Iterable[str]) -> None:
-        for name in names:
+        gone = set(names)
+        for name in gone:
             self.stages.pop(name, None)
-            self.scans = {key: taken for key, taken in self.scans.items() if not key.startswith(f"{name}\n")}
+        if gone:
+            self.scans = {key: taken for key, taken in self.scans.items() if key.partition("\n")[0] not in gone}
 
     def exchange(self, exchanges: Mapping[str, Exchange]) -> None:
         """The same rows in other segments; a stage that was dropped meanwhile has none."""

@@ -65,7 +65,7 @@ class Storage:
         except FileNotFoundError:
             return None
         except OSError as problem:
-            raise StorageUnreadable(f"{self.path(name)} cannot be read: {problem}") from problem
+            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
 
     def read_json(self, name: str) -> Any:
         content = self.read(name)
@@ -120,7 +120,7 @@ class Storage:
         try:
             return pq.read_table(self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local)
         except (pa.ArrowException, OSError) as problem:
-            raise StorageUnreadable(f"{self.path(name)} cannot be read: {problem}") from problem
+            raise unreadable(self.path(name), problem) from problem
 
     def dataset(self, paths: Sequence[str]) -> ds.Dataset:
         """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
@@ -128,7 +128,7 @@ class Storage:
             schema = pq.read_schema(paths[0], filesystem=self._fs)
             return ds.dataset(list(paths), format="parquet", filesystem=self._fs, schema=schema)
         except (pa.ArrowException, OSError) as problem:
-            raise StorageUnreadable(f"{paths[0]} cannot be read: {problem}") from problem
+            raise unreadable(paths[0], problem) from problem
 
     def merge_tables(self, name: str, parts: Sequence[str]) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
@@ -230,6 +230,13 @@ def _gathered(files: Sequence[Any], schema: pa.Schema) -> Iterator[pa.Table]:
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def unreadable(path: str, problem: BaseException) -> StorageUnusable:
+    """A file that is gone or damaged does not come back; a file system that does not answer may."""
+    lasting = isinstance(problem, FileNotFoundError) or not isinstance(problem, OSError)
+    kind = StorageUnreadable if lasting or "Parquet" in str(problem) else StorageUnusable
+    return kind(f"{path} cannot be read: {problem}")
 
 
 def _sync(path: str) -> None:

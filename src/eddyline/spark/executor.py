@@ -8,6 +8,7 @@ with a stream inside, takes one action more for each level.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -153,7 +154,7 @@ class Executor:
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
-            self.results.forget(name for name in record.stages if name not in standing)  # dropped meanwhile
+            self.results.forget([name for name in record.stages if name not in standing])  # dropped meanwhile
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._tables.delete_unused(outdated, used)
         rows = sum(e.rows for e in entries)
@@ -177,9 +178,10 @@ class Executor:
                 found = storage_problem(problem)
                 if found is None or not found.retryable or self._stopping.is_set():
                     raise
-                if found.message != said:
-                    self._on_trouble(f"{found.message}; trying again until it can be written")
-                    said = found.message
+                told = re.sub(r"-[0-9a-f]{32}", "", found.message)  # every attempt has file names of its own
+                if told != said:
+                    self._on_trouble(f"{told}; trying again until it can be written")
+                    said = told
                 if self._stopping.wait(waiting):
                     raise found from None
                 waiting = min(waiting * 2, 10.0)
@@ -386,8 +388,9 @@ def _levels(queries: Sequence[Standing], given: set[str]) -> list[list[tuple[Sta
         if not ready:
             break  # they read a stream that was dropped
         levels.append(ready)
-        known |= {stage.name for _, stage in ready}
-        waiting = [pair for pair in waiting if pair not in ready]
+        made = {stage.name for _, stage in ready}
+        known |= made
+        waiting = [(query, stage) for query, stage in waiting if stage.name not in made]
     return levels
 
 
