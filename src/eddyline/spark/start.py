@@ -32,6 +32,8 @@ from eddyline.spark.java import Listener, Scratch, find_java, java_options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: a socket's path has 107 characters at most, and its name takes some of them
+_LONGEST_SOCKET_FOLDER = 60
 #: what each kind of trouble at the start calls for; the first whose pattern is in Spark's message is shown
 _REMEDIES = (
     (
@@ -202,6 +204,10 @@ def _defaults(master: str, scratch: Path) -> dict[str, str]:
         # the loopback is there without a network, and whatever the host name resolves to
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         settings["spark.local.dir"] = str(scratch / "blocks")
+        if hasattr(socket, "AF_UNIX") and len(str(scratch)) <= _LONGEST_SOCKET_FOLDER:
+            # over TCP every task waits 40 ms for an acknowledgement that is sent late
+            settings["spark.python.unix.domain.socket.enabled"] = "true"
+            settings["spark.python.unix.domain.socket.dir"] = str(scratch)
     # what the administrator wrote into spark-defaults.conf is the user's wish too
     return {key: value for key, value in settings.items() if key not in _site_settings()}
 
