@@ -54,6 +54,9 @@ def window_join(stream: Stream) -> Any:
     return joined.selectExpr("window.end AS upto", "item", "ordered", "paid")
 
 
+CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
+SPARKS_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+
 PLANS = {FILTER: filter_project, TUMBLING: tumbling, SLIDING: sliding, JOIN: window_join}
 
 
@@ -62,10 +65,13 @@ class Plain:
 
     name = "plain"
 
-    def __init__(self, spark: Any, work: Path) -> None:
+    def __init__(self, spark: Any, work: Path, tuned: bool) -> None:
+        """`tuned`: its offset and commit logs are written as ours are, not as Spark does it by itself."""
         self._spark = spark.newSession()
         # Spark's own default: windows of the last batch come out in one more batch, without data
         self._spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
+        if not tuned:
+            self._spark.conf.set(CHECKPOINTS, SPARKS_CHECKPOINTS)
         self._work = work / "plain"
 
     def prepare(self, kind: str, data: Data) -> None:

@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.data import KINDS, STREAMS, Data, generate
 from bench.eddyline_side import Eddyline
 from bench.latency import EDDYLINE, WAYS, latencies
-from bench.plain_side import Plain
+from bench.plain_side import CHECKPOINTS, SPARKS_CHECKPOINTS, Plain
 from bench.report import plot, show, write_json
 from bench.runs import Run, median, same
 from eddyline.spark.start import start_session, stop_session
@@ -39,7 +39,7 @@ class Bench:
         self._options, self._work, self._step = options, work, step
         self.cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.spark = start_session("local[*]", "bench", {"spark.sql.streaming.numRecentProgressUpdates": "10000"})
-        self._sides: list[Side] = [Eddyline(self.spark, work), Plain(self.spark, work)]
+        self._sides: list[Side] = [Eddyline(self.spark, work), Plain(self.spark, work, options.tuned)]
         self._data: dict[Any, Data] = {}
 
     def data(self, kind: str, rows: int, batch_rows: int) -> Data:
@@ -77,11 +77,14 @@ class Bench:
 
     def latency(self) -> dict[str, Any]:
         times: dict[str, list[float]] = {way: [] for way in WAYS}
+        empty = self.spark.newSession()
+        if not self._options.tuned:
+            empty.conf.set(CHECKPOINTS, SPARKS_CHECKPOINTS)
         for turn in range(2):
             for way in list(WAYS)[:: 1 if turn == 0 else -1]:
                 self._step(f"latency: {way}")
                 root = self._work / "latency" / f"{turn}-{len(way)}"
-                times[way] += latencies(self.spark, way, root, self._options.pushes // 2, warm=10)
+                times[way] += latencies(empty, way, root, self._options.pushes // 2, warm=10)
 
         def ratio(what: Callable[[list[float]], float], way: str) -> float:
             return what(times[EDDYLINE]) / what(times[way])
@@ -127,6 +130,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", help="beginnings of the queries' names, with commas")
     parser.add_argument("--no-latency", action="store_true")
     parser.add_argument("--no-scale", action="store_true")
+    parser.add_argument("--tuned", action="store_true", help="Spark writes its logs as ours does on the other side too")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     options.batch_rows = options.batch_rows or max(1, options.rows // 4)

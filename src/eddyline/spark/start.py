@@ -32,6 +32,7 @@ from eddyline.spark.java import Listener, Scratch, find_java, java_options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 #: a socket's path has 107 characters at most, and its name takes some of them
 _LONGEST_SOCKET_FOLDER = 60
 #: what each kind of trouble at the start calls for; the first whose pattern is in Spark's message is shown
@@ -204,6 +205,8 @@ def _defaults(master: str, scratch: Path) -> dict[str, str]:
         # the loopback is there without a network, and whatever the host name resolves to
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         settings["spark.local.dir"] = str(scratch / "blocks")
+        # Spark's usual one starts a process (chmod) for every file of the offset and commit logs: 100 ms a batch
+        settings["spark.sql.streaming.checkpointFileManagerClass"] = _CHECKPOINTS
         if hasattr(socket, "AF_UNIX") and len(str(scratch)) <= _LONGEST_SOCKET_FOLDER:
             # over TCP every task waits 40 ms for an acknowledgement that is sent late
             settings["spark.python.unix.domain.socket.enabled"] = "true"
