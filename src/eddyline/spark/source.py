@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
+from eddyline.errors import StorageUnusable
 from eddyline.log.journal import Tail
 from eddyline.log.storage import Storage
 
@@ -59,13 +60,18 @@ class LogReader(DataSourceStreamReader):
         """As many whole entries as the limit admits, at least one: an entry is never cut."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         offset, rows = dict(start), 0
-        for entry in self._tail.after(start[ENTRY]):
-            rows += entry.rows
-            if most is not None and rows > most and offset[ENTRY] > start[ENTRY]:
-                break
-            offset[ENTRY] = entry.number
-            for stream, segments in entry.segments.items():
-                offset[stream] = max(segment.seq[1] for segment in segments)
+        try:
+            for entry in self._tail.after(start[ENTRY]):
+                rows += entry.rows
+                if most is not None and rows > most and offset[ENTRY] > start[ENTRY]:
+                    break
+                offset[ENTRY] = entry.number
+                for stream, segments in entry.segments.items():
+                    offset[stream] = max(segment.seq[1] for segment in segments)
+        except StorageUnusable as problem:
+            if not problem.retryable:
+                raise
+            # a folder that cannot be read for now brings nothing new for now
         return offset
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
