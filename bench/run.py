@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.data import KINDS, STREAMS, Data, generate
 from bench.eddyline_side import Eddyline
-from bench.latency import EDDYLINE, WAYS, latencies
+from bench.latency import EDDYLINE, EMPTY_FILES, WAYS, latencies
 from bench.plain_side import CHECKPOINTS, SPARKS_CHECKPOINTS, Plain
 from bench.report import plot, show, write_json
 from bench.runs import Run, median, same
@@ -84,7 +84,8 @@ class Bench:
             for way in list(WAYS)[:: 1 if turn == 0 else -1]:
                 self._step(f"latency: {way}")
                 root = self._work / "latency" / f"{turn}-{len(way)}"
-                times[way] += latencies(empty, way, root, self._options.pushes // 2, warm=10)
+                session = empty if way == EMPTY_FILES else self.spark
+                times[way] += latencies(session, way, root, self._options.pushes // 2, warm=10)
 
         def ratio(what: Callable[[list[float]], float], way: str) -> float:
             return what(times[EDDYLINE]) / what(times[way])
