@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import eddyline
 from eddyline import testing
 from eddyline.database.reader import ResultReader
@@ -123,3 +125,24 @@ def test_readers_go_on_while_files_go_away(spark: Any) -> None:
         reader.join(60)
         assert not trouble and counts[-1] > counts[0]
         assert [answer.row for answer in db.query("all").fetch()] == [(x,) for x in range(24)]
+
+
+def test_what_another_thread_reads_meanwhile_is_not_given_twice(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with testing.database(master="local[2]") as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t; CREATE QUERY all AS SELECT x FROM s")
+        db.stream("s").push([(0, 0)])
+        db.flush()
+        handle, reader = db.query("all"), db._core.reader
+        refresh = reader.refresh
+
+        def overtaken() -> int:
+            last = refresh()
+            monkeypatch.undo()
+            db.stream("s").push([(1, 1)])
+            db.flush()
+            refresh()  # the other thread
+            return last
+
+        monkeypatch.setattr(reader, "refresh", overtaken)
+        assert [answer.row for answer in handle.fetch()] == [(0,)]
+        assert [answer.row for answer in handle.fetch()] == [(1,)]

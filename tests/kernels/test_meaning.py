@@ -29,6 +29,8 @@ from spark import random_expressions, test_partials
 from spark.frames import Row, close, to_plain
 from spark.test_expression import CONSTANTS
 
+#: at random they hardly ever get arguments that the kernel takes, or nearly always overflow
+RARE = {"*", "div", "neg", "abs", "case", "in", "if", "like", "||", "coalesce", "+", "-"}
 #: what the kernel may stop at: Spark then has the answer
 _OVERFLOW = ("Overflow", "Out of Range", "out of range", "Conversion Error")
 
@@ -119,10 +121,11 @@ def test_random_expressions(seed: int) -> None:
     make = random_expressions.Maker(rng)
     functions = ["=", "<=>", "!=", "<", "<=", ">", ">=", "in", "and", "or", "not", "is null", "case", "coalesce"]
     functions += ["if", "nvl", "+", "-", "*", "neg", "abs", "positive", "/", "%", "div", "||", "like"]
-    exprs = [make.call(function, depth=seed % 3) for function in functions for _ in range(12)]
-    wrong, ran = wrong_answers(exprs, random_expressions.SCHEMA, rows)
-    assert wrong == []
-    assert ran > 25
+    for function in functions:
+        exprs = [make.call(function, depth=seed % 2) for _ in range(60)]
+        wrong, ran = wrong_answers(exprs, random_expressions.SCHEMA, rows)
+        assert wrong == []
+        assert ran or seed % 2 or function in RARE, function  # a translation that never runs would never be wrong
 
 
 def test_a_constant_with_a_point_is_the_nearest_double() -> None:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.columnar.gathering import tables_of
 from eddyline.errors import StorageUnreadable
 from eddyline.kernels.dialect import MACROS
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
@@ -119,7 +120,7 @@ def written(
     batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str
 ) -> Iterator[Reference]:
     """Rows as segments of a stage's log."""
-    for table in _tables(batches):
+    for table in tables_of(batches, SEGMENT_ROWS):
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         size = storage.write_table(path, table)
@@ -129,17 +130,3 @@ def written(
         place = bounds_of(table, PLACE) if PLACE in table.column_names else None
         segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus, place)
         yield Reference(stage, segment)
-
-
-def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if rows >= SEGMENT_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)

@@ -239,6 +239,7 @@ class _Work:
 
     def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
         """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
+        self._read_rows = 0
         works: list[Work] = []
         for_spark: list[Stage] = []
         for stage, view in views.items():

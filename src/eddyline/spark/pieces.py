@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.columnar.gathering import tables_of
 from eddyline.log.storage import Storage
 from eddyline.sources.staged import TEXT, UNFIT
 
@@ -41,7 +42,7 @@ def write_pieces(frame: DataFrame, folder: str, storage: Storage, only_fitting: 
         context = TaskContext.get()
         part = 0 if context is None else context.partitionId()
         line = 1
-        for number, table in enumerate(_tables(batches, most)):
+        for number, table in enumerate(tables_of(batches, most)):
             unfit = _unfit_rows(table, line) if only_fitting else []
             line += table.num_rows
             if only_fitting:
@@ -63,17 +64,3 @@ def _unfit_rows(table: pa.Table, first: int) -> list[tuple[int, str, str]]:
     bad = pc.is_valid(table.column(UNFIT))
     columns = (lines.filter(bad.combine_chunks()), table.column(UNFIT).filter(bad), table.column(TEXT).filter(bad))
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
-
-
-def _tables(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-        if rows >= most:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)

@@ -21,7 +21,8 @@ def storage_problem(problem: BaseException) -> StorageUnusable | None:
 
 def was_cancelled(problem: BaseException) -> bool:
     """Whether somebody has stopped the work, so that nothing is wrong with it."""
-    return re.search(r"cancel|Interrupted|was stopped|shut ?down", str(problem), re.IGNORECASE) is not None
+    said = r"InterruptedException|JOB_CANCELLED|\bjob \d+ cancell?ed\b|SparkContext was shut ?down|stopped SparkContext"
+    return re.search(said, str(problem), re.IGNORECASE) is not None
 
 
 def reason_of(text: str) -> str:

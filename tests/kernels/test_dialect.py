@@ -1,0 +1,22 @@
+"""Numbers go through the translation as they are, although texts that differ in numbers alone share it."""
+
+from __future__ import annotations
+
+import pytest
+
+from eddyline.kernels.dialect import _STAND_INS, Untranslatable, kernel_sql
+
+
+@pytest.mark.parametrize("number", [*(start + i for start in _STAND_INS.values() for i in range(3)), 77, 2**62])
+def test_a_number_is_not_mistaken_for_what_stands_for_another(number: int) -> None:
+    text, _ = kernel_sql(f"`x` = {number} AND `y` > 55 AND `z` < 1{number}")
+    assert text.count(f"CAST({number} AS") == 1 and "CAST(55 AS INT)" in text and f"CAST(1{number} AS" in text
+
+
+def test_numbers_in_texts_and_names_stay() -> None:
+    assert kernel_sql("concat('a 120 b', `c 345`) AS c12") == ("'a 120 b' || \"c 345\" AS c12", "c12")
+
+
+def test_what_is_no_sql_is_refused() -> None:
+    with pytest.raises(Untranslatable):
+        kernel_sql("a +")
