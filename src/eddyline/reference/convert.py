@@ -20,7 +20,7 @@ from eddyline.reference.element import (
     WindowElement,
     batches,
 )
-from eddyline.reference.value import row_key
+from eddyline.reference.value import order_key, row_key
 
 Key = Any
 Share = Callable[[tuple[Row, ...], tuple[Row, ...]], list[Row]]
@@ -76,8 +76,11 @@ class _Sequence:
         return self.windows[self._order[place - 1][1]].rows if place else ()
 
 
-def to_stream(elements: Iterator[WindowElement], share: Share) -> Iterator[StreamElement]:
+def to_stream(elements: Iterator[WindowElement], share: Share, in_order: bool = False) -> Iterator[StreamElement]:
     """What each window contributes, with its tick and a running index.
+
+    A window is a bag: its tuples enter the stream in the order of their values, unless ORDER BY has put them in
+    another one (`in_order`). So a row window over the stream does not depend on how the bag came about.
 
     When a window or the one before it is revised, its contribution is computed again: what is gone is withdrawn, what
     is new is put out, and as far as they can be paired, the new replaces the old under the same index.
@@ -93,6 +96,8 @@ def to_stream(elements: Iterator[WindowElement], share: Share) -> Iterator[Strea
             )
             before = given.pop(key, [])
             kept, dropped, added = _matched(before, new)
+            if not in_order:
+                added.sort(key=lambda stamped: order_key(stamped.row.values))
             for old, fresh in zip_longest(dropped, added):
                 index = old[0] if old else next(following)
                 yield Change(index, old[1] if old else None, fresh)
@@ -109,7 +114,7 @@ def _matched(
     """Which tuples stay, which are dropped and which are added."""
     wanted = Counter((stamped.tick, tagged_key(stamped.row)) for stamped in now)
     kept, dropped = [], []
-    for index, stamped in before:
+    for index, stamped in sorted(before, key=lambda given: given[0]):
         key = (stamped.tick, tagged_key(stamped.row))
         if wanted[key]:
             wanted[key] -= 1

@@ -58,6 +58,10 @@ def _lookup(node: stream.StreamLookup, context: Context, elements: Elements, tab
     return tuples.lookup(node, elements, lambda: context.table(scan.table))
 
 
+def _to_stream(node: Operator, elements: Elements, share: convert.Share) -> Elements:
+    return convert.to_stream(elements, share, in_order=isinstance(node.inputs[0], relational.WindowSort))
+
+
 _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     stream.StreamAcquire: lambda n, c: tuples.receive(n, c.feed),
     stream.StreamReceive: lambda n, c: tuples.receive(n, c.feed),
@@ -65,9 +69,9 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     stream.StreamProject: lambda n, c, e: tuples.project(n, e),
     stream.StreamAlias: lambda n, c, e: e,
     stream.StreamLookup: _lookup,
-    stream.RStream: lambda n, c, e: convert.to_stream(e, convert.all_rows),
-    stream.IStream: lambda n, c, e: convert.to_stream(e, convert.inserted),
-    stream.DStream: lambda n, c, e: convert.to_stream(e, convert.deleted),
+    stream.RStream: lambda n, c, e: _to_stream(n, e, convert.all_rows),
+    stream.IStream: lambda n, c, e: _to_stream(n, e, convert.inserted),
+    stream.DStream: lambda n, c, e: _to_stream(n, e, convert.deleted),
     window.Scan: _scan,
     window.OneRow: _one_row,
     window.TimeWindow: lambda n, c, e: windows.time_window(n, e, c.start),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddyline.algebra.node import Operator
-from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.relational import RelationChanges, WindowSort
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
 from eddyline.spark.evaluate import looped
@@ -15,6 +15,7 @@ from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain,
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
 from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, relation
+from eddyline.spark.evaluate.relational import order_of
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
@@ -41,6 +42,7 @@ class Desired:
     listed: Frame | None = None
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
+    order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
 
     @property
     def head(self) -> list[str]:
@@ -109,11 +111,16 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
         return None
     if not compares:
         made = windows(plan.input, batch, scope.places, scope.by)
-        return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by))
+        return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
     earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
     made = windows(plan.input, batch, earlier, scope.by)
     rows = _differences(made, isinstance(plan, DStream), scope)
-    return Desired(rows, made.keys, made.width, scope.again, _place(scope.by))
+    return Desired(rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
+
+
+def _order(plan: Operator) -> tuple[str, ...]:
+    below = plan.inputs[0]
+    return tuple(order_of(below)) if isinstance(below, WindowSort) else ()
 
 
 def _one_before(plan: Operator, batch: Batch, place: int, by: str) -> int:
@@ -159,10 +166,10 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     columns = [f"c{i}" for i in range(width)]
     again = ticks.within(LOW, batch.before.closed)
     if isinstance(plan, RStream):
-        return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T)
+        return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T, order=_order(plan))
     net = net_changes(frame, ticks, width)
     if isinstance(plan, RelationChanges):
         return Desired(net, (T,), width, again, T)
     wanted = net.where("_n > 0" if isinstance(plan, IStream) else "_n < 0")
     rows = wanted.selectExpr(T, *columns, "explode(sequence(1L, abs(_n))) AS _copy").drop("_copy")
-    return Desired(rows, (T,), width, again, T)
+    return Desired(rows, (T,), width, again, T, order=_order(plan))

@@ -48,18 +48,18 @@ def stream_difference(desired: Desired, said: Said) -> Frame:
     events = matched.selectExpr(*head, *columns, "_was", f"IF(_is, 1, -1) AS {DIFF}")
     # in each window, the first that comes takes the place of the first that goes, and so on
     window = ", ".join(desired.keys)
-    order = ", ".join(["_was", *columns])
+    order = ", ".join(["_was", *desired.order, *columns])
     placed = events.selectExpr(
         "*", f"row_number() OVER (PARTITION BY {window}, {DIFF} ORDER BY {order}) AS _place"
     ).selectExpr("*", f"max(_was) OVER (PARTITION BY {window}, _place) AS {INDEX}")
-    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {', '.join([*desired.keys, *columns])})"
+    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {', '.join([*desired.keys, *desired.order, *columns])})"
     return placed.selectExpr(
         f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}", f"{T} AS {TICK}", DIFF, *keys, *columns
     )
 
 
 def _numbered(rows: Frame, desired: Desired, count: int) -> Frame:
-    order = ", ".join([*desired.keys, *columns_of(desired.width)])
+    order = ", ".join([*desired.keys, *desired.order, *columns_of(desired.width)])
     return rows.selectExpr(f"{count}L + row_number() OVER (ORDER BY {order}) AS {INDEX}", "*")
 
 

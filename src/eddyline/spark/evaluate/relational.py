@@ -73,10 +73,14 @@ def sort(node: WindowSort, windows: Windows) -> Windows:
 
 def with_rank(node: WindowSort, rows: Frame, head: list[str], width: int) -> Frame:
     """Each row with its place in its window; ties are decided by the whole tuple."""
-    names = names_in(node.input.schema)
-    order = ", ".join([*(_order(key, names) for key in node.keys), *numbered(width)]) or "1"
+    order = ", ".join([*order_of(node), *numbered(width)]) or "1"
     partition = f"PARTITION BY {', '.join(head)} " if head else ""
     return rows.selectExpr("*", f"row_number() OVER ({partition}ORDER BY {order}) AS _rank")
+
+
+def order_of(node: WindowSort) -> list[str]:
+    names = names_in(node.input.schema)
+    return [_order(key, names) for key in node.keys]
 
 
 def _order(key: SortKey, names: Names) -> str:
@@ -94,6 +98,7 @@ __all__ = [
     "aggregate",
     "distinct",
     "names_in",
+    "order_of",
     "project",
     "projected",
     "select",
