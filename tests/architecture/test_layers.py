@@ -30,7 +30,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "sources": frozenset({"algebra", "catalog", "columnar", "errors"}),
     "log": frozenset({"algebra", "catalog", "columnar", "errors", "sources"}),
     "kernels": frozenset({"algebra", "columnar", "errors", "log"}),
-    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "sources"}),
+    "sharing": frozenset({"algebra", "errors", "rules"}),
+    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "sharing", "sources"}),
     "output": frozenset({"algebra", "errors"}),
     "binder": frozenset({"algebra", "catalog", "errors", "language", "rules"}),
     "session": frozenset(

@@ -57,12 +57,14 @@ class WindowAlias(WindowOp):
 class WindowAggregation(WindowOp):
     """For each window one tuple per group: the keys, then the aggregates.
 
-    Without keys there is exactly one group, also in an empty window.
+    Without keys there is exactly one group, also in an empty window. With `members` the keys are those that a match
+    has added, and there is exactly one group for every member of the query class.
     """
 
     keys: tuple[Named, ...]
     aggregates: tuple[Named, ...]
     input: WindowOp
+    members: bool = False
 
     @property
     def schema(self) -> Schema:

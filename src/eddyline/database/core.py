@@ -112,11 +112,13 @@ class Core:
         """Let a query stand from the moment on that its record names."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
-        self.engine.executor.add(self.engine.prepare(record.log, query.query, self.plan(query.query), moment))
+        standing = self.engine.prepare(record.log, query.query, self.plan(query.query), moment)
+        self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
     def withdraw(self, query: StandingQuery) -> None:
-        self.engine.drop(query.record.log)
+        if not self._leave(query):
+            return  # others have the same log
         self.reader.forget(query.record.log)
         with self._news:
             self._garbage.append(query.record.log)
@@ -138,7 +140,14 @@ class Core:
             elif isinstance(step, Withdraw):
                 found = self.definitions.withdraw(step.name)
                 if found is not None:
-                    self.engine.drop(found.record.log)
+                    self._leave(found)
+
+    def _leave(self, query: StandingQuery) -> bool:
+        """Take a query out of the engine; gives whether its log is nobody's now."""
+        if query.record.seat is not None:
+            return self.engine.leave(query.record.seat)
+        self.engine.drop(query.record.log)
+        return True
 
     def _free(self, log: str) -> None:
         with contextlib.suppress(OSError, EddylineError):

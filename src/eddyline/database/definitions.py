@@ -14,6 +14,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.database.statements import QueryRecord
 from eddyline.errors import UnknownExtent, UnknownName, nearest
 from eddyline.language import Statement, parse_statement
+from eddyline.log.answers import Seat
 
 if TYPE_CHECKING:
     from eddyline.spark.engine import Moment
@@ -59,12 +60,14 @@ class Definitions:
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
-    def record(self, name: str, query: BoundQuery, number: int, moment: Moment) -> QueryRecord:
+    def record(self, name: str, query: BoundQuery, number: int, moment: Moment, seat: Seat | None) -> QueryRecord:
         """What is to be remembered of a new query; `number` is that of its statement."""
+        created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
+        if seat is not None:
+            return QueryRecord(name, seat.log, query.kind, query.columns, *created, seat)
         log = re.sub(r"[^\w.-]", "_", name)
         if log != name or log.startswith(".") or log.lower() in self._logs:
             log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
-        created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
         return QueryRecord(name, log, query.kind, query.columns, *created)
 
     def stand(self, record: QueryRecord, query: BoundQuery) -> None:

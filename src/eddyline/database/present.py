@@ -80,7 +80,7 @@ def _groupable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _read(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, since: int = -1) -> pa.Table:
-    table = read_segments(storage, segments, since)
+    table = read_segments(storage, segments, since, shape.seat)
     return _empty(shape, values) if table is None else table
 
 

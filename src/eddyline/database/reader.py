@@ -68,7 +68,7 @@ class ResultReader:
         while True:
             segments = self.segments(log, since)
             try:
-                for batch, table in batch_by_batch(self.storage, segments, since):
+                for batch, table in batch_by_batch(self.storage, segments, since, shape.seat):
                     if upto is not None and batch > upto:
                         return
                     yield from answers(shape, table)

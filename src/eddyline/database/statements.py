@@ -7,10 +7,10 @@ when they were created, because that decides what they answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eddyline.log.answers import Shape
+from eddyline.log.answers import Seat, Shape
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
@@ -29,10 +29,16 @@ class QueryRecord:
     closed: int | None = None
     entry: int = 0
     arrived: dict[str, int] = field(default_factory=dict)
+    seat: Seat | None = None  # in a query class, whose log it shares
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.name, self.kind, self.columns)
+        return Shape(self.name, self.kind, self.columns, self.seat)
+
+    @property
+    def key(self) -> str:
+        """What no other query has had: the name of its log, with its number if others have the same log."""
+        return self.log if self.seat is None else f"{self.log}#{self.seat.number}"
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,18 @@ class Definition:
     text: str
     base: str
     query: QueryRecord | None = None
-    dropped: str | None = None  # the result log of the query that DROP ended
+    dropped: str | None = None  # the key of the query that DROP ended
 
     def to_json(self) -> dict[str, Any]:
-        query = None if self.query is None else {**self.query.__dict__, "columns": list(self.query.columns)}
-        return {**self.__dict__, "query": query}
+        return {**self.__dict__, "query": None if self.query is None else asdict(self.query)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Definition:
         query = value["query"]
         if query is not None:
-            query = QueryRecord(**{**query, "columns": tuple(query["columns"])})
+            seat = query.get("seat")
+            seat = None if seat is None else Seat(**seat)
+            query = QueryRecord(**{**query, "columns": tuple(query["columns"]), "seat": seat})
         return cls(**{**value, "query": query})
 
 
@@ -83,12 +90,15 @@ class StatementLog:
 
 
 def standing(definitions: Sequence[Definition]) -> dict[str, QueryRecord]:
-    """The queries that stand, by the names of their result logs."""
+    """The queries that stand, by their keys."""
     gone = {definition.dropped for definition in definitions}
     queries = [definition.query for definition in definitions if definition.query is not None]
-    return {query.log: query for query in queries if query.log not in gone}
+    return {query.key: query for query in queries if query.key not in gone}
 
 
 def dropped(definitions: Iterable[Definition]) -> list[str]:
-    """The result logs of queries that were dropped."""
-    return [definition.dropped for definition in definitions if definition.dropped is not None]
+    """The result logs that no query has any more."""
+    definitions = list(definitions)
+    used = {query.log for query in standing(definitions).values()}
+    had = {definition.query.log for definition in definitions if definition.query is not None}
+    return sorted(had - used)

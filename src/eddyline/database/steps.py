@@ -91,8 +91,9 @@ class Steps:
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
             moment = core.engine.moment()
-            record = core.definitions.record(step.name, step.query, core.statements.next_number, moment)
-            core.engine.prepare(record.log, step.query, core.plan(step.query), moment)  # raises if Spark cannot run it
+            core.engine.prepare(step.name, step.query, core.plan(step.query), moment)  # raises if Spark cannot run it
+            seat = core.engine.seat(step.query, moment.reached, moment.closed)
+            record = core.definitions.record(step.name, step.query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
             core.add(StandingQuery(record, step.query))
         core.engine.start()
@@ -101,7 +102,7 @@ class Steps:
     def _withdraw(self, step: Withdraw, statement: Statement) -> None:
         core = self._core
         found = core.definitions.queries.get(step.name.lower())
-        core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.log)
+        core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.key)
         if found is not None:
             core.definitions.withdraw(step.name)
             core.withdraw(found)

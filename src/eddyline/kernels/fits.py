@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
 from eddyline.algebra.node import Operator
+from eddyline.algebra.sharing import MEMBER, StreamMatch
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive, StreamSelect
 from eddyline.algebra.types import (
     BIGINT,
@@ -33,7 +34,7 @@ _HELD = _NUMBERS | {BOOLEAN, STRING, DATE, TIMESTAMP}
 #: the kernel computes with narrower integers in wider ones, where they do not overflow
 _COMPUTED = frozenset({INTEGER, BIGINT, FLOAT, DOUBLE})
 #: their columns are read only if somebody above asks for them
-_PASSING = (StreamReceive, StreamAcquire, StreamAlias, StreamSelect)
+_PASSING = (StreamReceive, StreamAcquire, StreamAlias, StreamSelect, StreamMatch)
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in"})
 _LOGICAL = frozenset({"and", "or", "not", "is null", "case", "coalesce", "if", "nvl"})
 _ARITHMETIC = frozenset({"+", "-", "*", "neg", "abs", "positive"})
@@ -131,6 +132,8 @@ def _is_same(call: Call, given: list[DataType]) -> bool:
         return set(given) == {STRING}
     if function == "like":
         pattern = call.arguments[1]
+        if isinstance(pattern, Column) and pattern.relation == MEMBER:
+            return True  # no pattern with an escape becomes a column of members
         return len(given) == 2 and isinstance(pattern, Literal) and "\\" not in (pattern.value or "\\")
     return False
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from eddyline.columnar.gathering import tables_of
 from eddyline.errors import StorageUnreadable
 from eddyline.kernels.dialect import MACROS
+from eddyline.log.answers import CLASS, QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
 
@@ -123,7 +124,8 @@ def written(
     for table in tables_of(batches, SEGMENT_ROWS):
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
-        size = storage.write_table(path, table)
+        shared = stage.startswith(CLASS)  # each reader wants the rows of one member
+        size = storage.write_table(path, table.sort_by(QUERY) if shared else table, in_groups=shared)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0

@@ -15,8 +15,23 @@ from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowA
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
-HEADER, NUMBER, RANK, BATCH = "_header", "_window", "_rank", "_batch"
+HEADER, NUMBER, RANK, BATCH, QUERY = "_header", "_window", "_rank", "_batch", "_query"
+#: how the logs that a query class shares are named; those of queries are named after them
+CLASS = "~class"
 Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A query's place in a query class: its number in the log that the members of the class share.
+
+    It is answered from the window at tick `begin` on, and `earlier` windows of the class are not counted.
+    """
+
+    log: str
+    number: int
+    begin: int | None = None
+    earlier: int = 0
 
 
 @dataclass(frozen=True)
@@ -26,23 +41,54 @@ class Shape:
     query: str
     kind: str  # windows, relation, or else a stream
     columns: tuple[str, ...]
+    seat: Seat | None = None  # where it shares a log with others
 
 
-def read_segments(storage: Storage, segments: Sequence[Segment], since: int = -1) -> pa.Table | None:
-    """The rows of segments as one table, without those of batches up to a cursor; None if there are none."""
+def read_segments(
+    storage: Storage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None
+) -> pa.Table | None:
+    """The rows of segments as one table, without those of batches up to a cursor; None if there are none.
+
+    With a `seat`, those of one member of a query class: the log is in the order of members, so that little is read.
+    """
     tables = []
     for segment in segments:
-        table = storage.read_table(segment.path)
+        rows = None if seat is None else (pc.field(QUERY) == seat.number) | pc.field(QUERY).is_null()
+        table = storage.read_table(segment.path, rows=rows)
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)
-    return pa.concat_tables(tables, promote_options="default") if tables else None
+    table = pa.concat_tables(tables, promote_options="default") if tables else None
+    return table if table is None or seat is None else _of_member(table, seat)
 
 
-def batch_by_batch(storage: Storage, segments: Sequence[Segment], since: int = -1) -> Iterator[tuple[int, pa.Table]]:
+def _of_member(table: pa.Table, seat: Seat) -> pa.Table | None:
+    """What a log of its own would have: the windows of the class that are also the member's, counted from its first."""
+    if HEADER in table.column_names:
+        if seat.begin is not None:
+            table = table.filter(pc.greater_equal(table.column(TICK), seat.begin))
+        numbers = pc.subtract(table.column(NUMBER), seat.earlier)
+        table = table.set_column(table.column_names.index(NUMBER), NUMBER, numbers)
+        table = pa.concat_tables([table, _headers_again(table)], promote_options="default")
+    return table.drop_columns([QUERY]) if table.num_rows else None
+
+
+def _headers_again(table: pa.Table) -> pa.Table:
+    """The class says once that a window is there; where a member's rows were revised, it is there as before."""
+    keys = [BATCH, NUMBER, TICK]
+    groups = table.group_by(keys).aggregate([(HEADER, "max")])
+    silent = groups.filter(pc.invert(groups.column(f"{HEADER}_max"))).select(keys)
+    sides = [pa.array([sign] * silent.num_rows, pa.int8()) for sign in (-1, 1)]
+    yes = pa.array([True] * silent.num_rows)
+    return pa.concat_tables([silent.append_column(DIFF, side).append_column(HEADER, yes) for side in sides])
+
+
+def batch_by_batch(
+    storage: Storage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None
+) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each batch after a cursor, as a table; what overlaps is read together, the rest when it is due."""
     for together in _overlapping(segments):
-        table = read_segments(storage, together, since)
+        table = read_segments(storage, together, since, seat)
         if table is None:
             continue
         if all(segment.seq == together[0].seq for segment in together) and together[0].seq[0] == together[0].seq[1]:

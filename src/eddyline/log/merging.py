@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eddyline.errors import StorageUnusable
+from eddyline.log.answers import CLASS, QUERY
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -35,7 +36,8 @@ class Merge:
         0 if it cannot be written, or if a part is gone because its query was dropped: the parts stay what counts.
         """
         try:
-            return storage.merge_tables(self.path, [part.path for part in self.parts])
+            order = QUERY if self.log.startswith(CLASS) else None
+            return storage.merge_tables(self.path, [part.path for part in self.parts], order)
         except StorageUnusable:
             return 0
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -100,13 +101,19 @@ class Storage:
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
-    def write_table(self, name: str, table: pa.Table) -> int:
-        """Write a Parquet file as a whole; returns its size."""
+    def write_table(self, name: str, table: pa.Table, in_groups: bool = False) -> int:
+        """Write a Parquet file as a whole; returns its size. `in_groups`: so that a part of it can be read quickly."""
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)
             with self._fs.open_output_stream(self.path(unfinished)) as file:
-                pq.write_table(table, file, compression="lz4", use_dictionary=_worth_a_dictionary(table.schema))
+                pq.write_table(
+                    table,
+                    file,
+                    compression="lz4",
+                    use_dictionary=_worth_a_dictionary(table.schema),
+                    row_group_size=_ROWS_OF_A_GROUP if in_groups else None,
+                )
                 size = int(file.tell())
             if self.local:
                 _sync(self.path(unfinished))
@@ -116,9 +123,12 @@ class Storage:
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
         return size
 
-    def read_table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+    def read_table(self, name: str, columns: list[str] | None = None, rows: pc.Expression | None = None) -> pa.Table:
+        """A Parquet file; `rows` says which are wanted, and those far from them are not even read."""
         try:
-            return pq.read_table(self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local)
+            return pq.read_table(
+                self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local, filters=rows
+            )
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(self.path(name), problem) from problem
 
@@ -130,11 +140,16 @@ class Storage:
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(paths[0], problem) from problem
 
-    def merge_tables(self, name: str, parts: Sequence[str]) -> int:
+    def merge_tables(self, name: str, parts: Sequence[str], order: str | None = None) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
 
-        No more than one of them is in memory at a time. A column that some of them lack is NULL there.
+        No more than one of them is in memory at a time, unless all are to be in the `order` of a column. A column that
+        some of them lack is NULL there.
         """
+        if order is not None:
+            tables = [self.read_table(part) for part in parts]
+            together = pa.concat_tables(tables, promote_options="default")
+            return self.write_table(name, together.sort_by(order), in_groups=True)
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)

@@ -129,15 +129,18 @@ class SparkRun(ScriptRun):
     def _register(self, step: Register) -> Iterator[Answer]:
         plan = optimize(step.query.plan, self._without_rules).plan
         start = self._starts.of(step.query.streams)
-        self._engine.register(step.name, step.query, plan, start, history=True)
-        self._shapes[step.name] = self._engine.shape(step.name, step.query)
+        seat = self._engine.register(step.name, step.query, plan, start, history=True)
+        self._shapes[step.name] = self._engine.shape(step.name, step.query, seat)
         if self._engine.journal.number:  # data has flowed: it begins at once, with all that has passed
             self._engine.touch()
             yield from self._answered()
 
     def _withdraw(self, name: str) -> None:
-        self._engine.drop(name)
-        self._shapes.pop(name, None)
+        shape = self._shapes.pop(name, None)
+        if shape is None or shape.seat is None:
+            self._engine.drop(name)
+        else:
+            self._engine.leave(shape.seat)
 
     def _explained(self, step: Show) -> str:
         start = self._starts.of(step.query.streams)
@@ -201,8 +204,9 @@ class SparkRun(ScriptRun):
         for record in self._engine.results.after(self._read):
             self._read = record.batch
             for name, shape in self._shapes.items():
-                result = record.stages.get(name)
-                table = None if result is None else read_segments(self._engine.storage, result.segments)
+                result = record.stages.get(name if shape.seat is None else shape.seat.log)
+                storage = self._engine.storage
+                table = None if result is None else read_segments(storage, result.segments, seat=shape.seat)
                 if table is not None:
                     yield from answers(shape, table)
 

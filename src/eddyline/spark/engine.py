@@ -17,15 +17,17 @@ from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
-from eddyline.log.answers import BATCH, Shape
+from eddyline.log.answers import BATCH, Seat, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
 from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
+from eddyline.sharing import shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
+from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs
@@ -76,8 +78,12 @@ class Engine:
         conf: Mapping[str, str] | None = None,
         kernels: bool | None = None,
         pace: Pace | None = None,
+        share_from: int | None = None,
     ) -> None:
         """`kernels`: whether stages may run in a kernel inside of Spark's tasks; None: as EDDYLINE_KERNELS says.
+
+        `share_from`: the how-manieth query of a shape is the first that shares its work; None: as EDDYLINE_SHARE_FROM
+        says, which is the second if it says nothing.
 
         Without a `pace`, nothing is folded, merged or deleted: for a database that goes away with its script.
         """
@@ -89,6 +95,7 @@ class Engine:
         self.tables = Tables(self.spark, self.storage, set_aside)
         self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use_kernels(kernels))
         self.results = ResultLog(self.storage)
+        self.classes = Classes(sharing_from(share_from))
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
         self._guard = threading.RLock()
@@ -111,12 +118,41 @@ class Engine:
         """Where the rows of a stream wait that Spark itself reads."""
         return Staging(self.spark, self.storage, extent, base)
 
-    def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> None:
-        """Let a query stand. `history`: it first answers over everything that has passed."""
+    def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> Seat | None:
+        """Let a query stand. `history`: it first answers over everything that has passed.
+
+        Gives its seat if it is a member of a query class; that only if nothing has passed yet.
+        """
         stages = cut(name, plan, query.columns)
         clock = self.ingest.clock
-        created = Clock(_tick(clock.reached), _tick(clock.closed))
-        self.executor.add(Standing(name, stages, start, history, created))
+        standing = Standing(name, stages, start, history, Clock(_tick(clock.reached), _tick(clock.closed)))
+        seat = None if self.journal.number else self.seat(query, start, None)
+        self.stand(standing, query, seat)
+        return seat
+
+    def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
+        """Where in a query class a new query goes; None if it stands for itself."""
+        shape = shape_of(query.plan, query.columns)
+        return None if shape is None else self.classes.seat(shape, start, closed)
+
+    def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
+        """Add a query to the executor, for itself or as a member of its class."""
+        if seat is None:
+            self.executor.add(standing)
+            return
+        shape = shape_of(query.plan, query.columns)
+        assert shape is not None
+        with self.executor.changing:
+            self.executor.add(self.classes.take(seat, shape, standing))
+
+    def leave(self, seat: Seat) -> bool:
+        """End a member of a class; gives whether the class has ended with it."""
+        with self.executor.changing:
+            left = self.classes.leave(seat)
+            if left.numbers:
+                return False
+            self.executor.drop(left.name)
+            return True
 
     def moment(self) -> Moment:
         """Now, as a live query remembers it."""
@@ -134,8 +170,8 @@ class Engine:
     def drop(self, name: str) -> None:
         self.executor.drop(name)
 
-    def shape(self, name: str, query: BoundQuery) -> Shape:
-        return Shape(name, query.kind, query.columns)
+    def shape(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Shape:
+        return Shape(name, query.kind, query.columns, seat)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

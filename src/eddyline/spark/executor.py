@@ -22,6 +22,7 @@ from eddyline.log.results import Record, ResultLog, Results, StageResult
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.planning import planned
 from eddyline.spark.source import ENTRY
@@ -51,6 +52,10 @@ class Standing:
     entry: int = 0  # of the journal, after which it was created
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index that had come by then
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
+    members: Members | None = None  # of a query class
+
+    def settle(self) -> None:
+        """Get ready for a batch."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Executor:
         self.results = self._log.load()
         self._extents: dict[str, Extent] = {}
         self._queries: dict[str, Standing] = {}
-        self._guard = threading.RLock()
+        self._guard = self.changing = threading.RLock()  # held by whoever changes what there is
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
@@ -149,6 +154,8 @@ class Executor:
         self._journal.refresh()
         entries = self._journal.between(self.results.last.entry, entry)
         with self._guard:
+            for query in self._queries.values():
+                query.settle()
             work = _Work(self, batch, entry, entries)
         record = self._retried(work)
         with self._guard:
@@ -337,6 +344,7 @@ class _Work:
         now = Clock(_tick(self._reached), _tick(self._closed))
         memory = query.memory.setdefault(stage.name, {})
         view = Batch(self._frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
+        view.members = query.members
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
         return view

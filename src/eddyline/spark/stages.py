@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges
 from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.stream import (
     DStream,
     IStream,
@@ -30,7 +31,7 @@ from eddyline.errors import NotSupported
 
 LINEAR, LOOKUP, WINDOWS, STREAM, RELATION = "linear", "lookup", "windows", "stream", "relation"
 _FROM_LOG = (StreamReceive, StreamAcquire)
-_PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
+_PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
 _TO_STREAM = (RStream, IStream, DStream)
 
 

@@ -66,7 +66,8 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
         return difference.stream_difference(desired, said), [INDEX, TICK, diff, *extra]
     if stage.kind == RELATION:
         return difference.relation_difference(desired, said), [TICK, diff]
-    frame = difference.window_difference(desired, said)
+    compared = difference.window_difference if view.members is None else difference.member_difference
+    frame = compared(desired, said)
     system = [NUMBER, TICK, diff, HEADER, *extra]
     if isinstance(stage.plan, WindowSort):
         frame = with_rank(stage.plan, frame, [NUMBER, DIFF, HEADER], len(stage.schema))

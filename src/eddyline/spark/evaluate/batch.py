@@ -9,6 +9,7 @@ from typing import Any
 from eddyline.algebra.schema import Schema
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate.frames import Frame, Frames
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
 
@@ -60,6 +61,7 @@ class Batch:
     memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
     on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
+    members: Members | None = None  # of a query class
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

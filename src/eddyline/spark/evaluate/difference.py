@@ -52,7 +52,8 @@ def stream_difference(desired: Desired, said: Said) -> Frame:
     placed = events.selectExpr(
         "*", f"row_number() OVER (PARTITION BY {window}, {DIFF} ORDER BY {order}) AS _place"
     ).selectExpr("*", f"max(_was) OVER (PARTITION BY {window}, _place) AS {INDEX}")
-    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {', '.join([*desired.keys, *desired.order, *columns])})"
+    arrival = ", ".join([*desired.keys, *desired.order, *columns])
+    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {arrival})"
     return placed.selectExpr(
         f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}", f"{T} AS {TICK}", DIFF, *keys, *columns
     )
@@ -151,6 +152,30 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         HEADER,
         *columns,
     )
+
+
+def member_difference(desired: Desired, said: Said) -> Frame:
+    """The same for a query class, whose members share the list of windows: a row tells its member in its last column.
+
+    The windows stand at regular ticks, so none ever goes; what is revised is said anew for its member alone.
+    """
+    if said.rows is None:
+        return window_difference(desired, said)
+    assert desired.listed is not None and desired.grid is not None
+    columns = columns_of(desired.width)
+    old = said.rows.where(f"NOT {HEADER}").selectExpr(
+        f"{TICK} AS {T}", *columns, "0 AS _new", f"CAST({DIFF} AS INT) AS _old"
+    )
+    both = desired.rows.selectExpr(T, *columns, "1 AS _new", "0 AS _old").unionAll(old)
+    sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old"]
+    net = grouped(both, [T, *columns], sums).where("_new > 0 OR _old > 0")
+    judged = net.selectExpr("*", f"max(_new <> _old) OVER (PARTITION BY {T}, {columns[-1]}) AS _changed")
+    copies = judged.where("_changed").selectExpr(T, *columns, "_old", "explode(sequence(1, _old + _new)) AS _copy")
+    rows = copies.selectExpr(T, f"IF(_copy > _old, 1, -1) AS {DIFF}", f"false AS {HEADER}", *columns)
+    heads = desired.listed.where(f"NOT ({desired.again.condition(T)})")
+    both = rows.unionByName(heads.selectExpr(T, f"1 AS {DIFF}", f"true AS {HEADER}"), allowMissingColumns=True)
+    number = f"{_grid_number(desired.grid, T)} AS {NUMBER}"
+    return both.selectExpr(number, f"{T} AS {TICK}", DIFF, HEADER, *columns)
 
 
 def _window_numbers(desired: Desired, listed: Frame, count: int) -> Frame:

@@ -14,6 +14,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
+from eddyline.algebra.sharing import WindowMatch
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -72,7 +73,9 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
         sliced = sliceable(node)
         if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
             return aggregate_slices(node, sliced, batch, asked)
-        return relational.aggregate(node, windows(node.input, batch, asked, by))
+        return relational.aggregate(node, windows(node.input, batch, asked, by), batch)
+    if isinstance(node, WindowMatch):
+        return relational.match(node, windows(node.input, batch, asked, by), batch)
     if isinstance(node, WindowAlias | Instants):
         return windows(node.input, batch, asked, by)
     if isinstance(node, WindowSelect):

@@ -85,7 +85,7 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
     if isinstance(node, WindowCrossProduct | WindowJoin):
         return _product(node, batch, asked)
     if isinstance(node, WindowAggregation):
-        return _at_changes([node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0]))
+        return _at_changes([node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0], batch))
     if isinstance(node, WindowDistinct):
         return _at_changes([node.input], batch, asked, lambda windows: relational.distinct(windows[0]))
     if isinstance(node, WindowSort):

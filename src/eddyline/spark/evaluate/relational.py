@@ -6,8 +6,11 @@ from eddyline.algebra.expression import Aggregate, Call, Named, columns_of
 from eddyline.algebra.node import WINDOW
 from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Schema
+from eddyline.algebra.sharing import QUERY, WindowMatch
+from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
 from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.windows import Windows
 from eddyline.spark.expression import Names, aggregate_sql, names_of, spark_sql
 
@@ -32,11 +35,19 @@ def projected(columns: tuple[Named, ...], names: Names, first: int = 0) -> list[
     return [f"{spark_sql(column.expr, names)} AS c{i}" for i, column in enumerate(columns, first)]
 
 
+def match(node: WindowMatch, windows: Windows, batch: Batch) -> Windows:
+    """Each row of each window once for every member of the query class that wants it."""
+    assert batch.members is not None
+    names = names_in(node.input.schema)
+    rows = matched(node, windows.rows, windows.head, names, batch.members, batch.frames)
+    return windows.with_rows(rows, len(node.schema))
+
+
 def distinct(windows: Windows) -> Windows:
     return windows.with_rows(windows.rows.distinct())
 
 
-def aggregate(node: WindowAggregation, windows: Windows) -> Windows:
+def aggregate(node: WindowAggregation, windows: Windows, batch: Batch) -> Windows:
     """Without GROUP BY an empty window has a row too: a ghost keeps its group alive without being counted."""
     names = names_in(node.input.schema)
     keys = projected(node.keys, names)
@@ -46,14 +57,24 @@ def aggregate(node: WindowAggregation, windows: Windows) -> Windows:
     inputs = [f"c{i} AS i{i}" for i in range(windows.width)]
     inner = names_of(node.input.schema, [f"i{i}" for i in range(windows.width)])
     prepared = rows.selectExpr(*head, *keys, *inputs)
-    if node.keys or windows.listed is None:
+    if (node.keys and not node.members) or windows.listed is None:
         texts = [_aggregate(column, inner, ghosts=False) for column in node.aggregates]
     else:
-        ghosts = windows.listed.selectExpr(*head, f"true AS {_GHOST}")
+        ghosts = in_every_window(node, windows.listed, batch).selectExpr("*", f"true AS {_GHOST}")
         prepared = prepared.selectExpr("*", f"false AS {_GHOST}").unionByName(ghosts, allowMissingColumns=True)
         texts = [_aggregate(column, inner, ghosts=True) for column in node.aggregates]
     made = [f"{text} AS c{i}" for i, text in enumerate(texts, len(node.keys))]
     return windows.with_rows(grouped(prepared, group, made), width)
+
+
+def in_every_window(node: WindowAggregation, listed: Frame, batch: Batch, prefix: str = "c") -> Frame:
+    """Each window of a list once; for a query class once for every member, with the keys that tell it."""
+    if not node.members:
+        return listed
+    assert batch.members is not None
+    keys = [QUERY, *(f"_a{i}" for i in range(len(node.keys) - 1))]
+    everyone = batch.members.everyone(batch.frames)
+    return listed.crossJoin(everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys))))
 
 
 def _aggregate(column: Named, names: Names, ghosts: bool) -> str:
@@ -97,6 +118,8 @@ def uses_window_time(*columns: Named | Call) -> bool:
 __all__ = [
     "aggregate",
     "distinct",
+    "in_every_window",
+    "match",
     "names_in",
     "order_of",
     "project",

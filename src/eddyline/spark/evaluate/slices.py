@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAggregation, WindowAlias, WindowProject, WindowSelect
+from eddyline.algebra.sharing import WindowMatch, predicates_of
 from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import grouped
-from eddyline.spark.evaluate.relational import names_in, projected, uses_window_time
+from eddyline.spark.evaluate.matching import matched
+from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
 from eddyline.spark.evaluate.timed import Grid, assign, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
@@ -42,7 +44,9 @@ def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
     """How slices compute the aggregation, or why they cannot."""
     chain: list[Operator] = []
     below: Operator = node.input
-    while isinstance(below, WindowSelect | WindowProject | WindowAlias):
+    while isinstance(below, WindowSelect | WindowProject | WindowAlias | WindowMatch):
+        if isinstance(below, WindowMatch) and uses_window_time(*predicates_of(below)):  # type: ignore[arg-type]
+            return _TIME_MATTERS
         if isinstance(below, WindowSelect) and uses_window_time(below.predicate):  # type: ignore[arg-type]
             return _TIME_MATTERS
         if isinstance(below, WindowProject) and uses_window_time(*below.columns):
@@ -70,6 +74,9 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
             frame = frame.where(spark_sql(operator.predicate, names))
         elif isinstance(operator, WindowProject):
             frame = frame.selectExpr(TICK, *projected(operator.columns, names))
+        elif isinstance(operator, WindowMatch):
+            assert batch.members is not None
+            frame = matched(operator, frame, [TICK], names, batch.members, batch.frames)
     keys = [f"c{i}" for i in range(len(node.keys))]
     inputs = [f"c{i}" for i in range(len(node.input.schema))]
     keyed = frame.selectExpr(
@@ -94,8 +101,8 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     ]
     merged = grouped(placed, [T, *group_keys], merges)
     listed = window_list(grid, ticks, batch)
-    if not node.keys:  # an empty window has a row too
-        merged = listed.join(merged, T, "left")
+    if not node.keys or node.members:  # an empty window has a row too
+        merged = in_every_window(node, listed, batch, "k").join(merged, [T, *group_keys], "left")
     final = [
         f"{part.final(names)} AS c{i}"
         for i, (part, names) in enumerate(zip(sliced.parts, names_of_parts, strict=True), len(keys))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eddyline.algebra.node import Operator
+from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate.batch import Batch, Log, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped
+from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.spans import EVERYTHING, Spans
 
@@ -19,7 +21,7 @@ NET = f"CAST(sum({DIFF}) AS BIGINT) AS {DIFF}"
 
 def log_of(plan: Operator, batch: Batch) -> Log:
     """The log at the bottom of a chain of selections and projections."""
-    while isinstance(plan, StreamSelect | StreamProject | StreamAlias):
+    while isinstance(plan, StreamSelect | StreamProject | StreamAlias | StreamMatch):
         plan = plan.input
     assert isinstance(plan, StreamReceive | StreamAcquire)
     return batch.logs[plan.name]
@@ -30,7 +32,7 @@ def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spa
     log = log_of(plan, batch)
     needed = [s for s in log.segments if ticks.meets(*s.tick) and indexes.meets(*s.index)]
     frame = batch.read(log, needed).where(f"{ticks.condition(TICK)} AND {indexes.condition(INDEX)}")
-    return apply_chain(plan, standing(frame, needed))
+    return apply_chain(plan, standing(frame, needed), batch)
 
 
 def changes(plan: Operator, batch: Batch) -> Frame:
@@ -39,7 +41,7 @@ def changes(plan: Operator, batch: Batch) -> Frame:
     frame = batch.read(log, log.fresh).where(f"{DIFF} <> 0")
     if since := batch.since.get(log.name):
         frame = frame.where(f"{INDEX} > {since}")  # who came before the query was created is none of its business
-    return apply_chain(plan, frame, (DIFF,))
+    return apply_chain(plan, frame, batch, (DIFF,))
 
 
 def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
@@ -55,7 +57,7 @@ def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
     return untouched.select(*columns).unionAll(weights.where(f"{DIFF} > 0").select(*columns))
 
 
-def apply_chain(plan: Operator, frame: Frame, more: tuple[str, ...] = ()) -> Frame:
+def apply_chain(plan: Operator, frame: Frame, batch: Batch, more: tuple[str, ...] = ()) -> Frame:
     """Selections and projections over the rows of a log; `_index`, `_tick` and the columns of `more` stay."""
     kept = [INDEX, TICK, *more]
     if isinstance(plan, StreamReceive | StreamAcquire):
@@ -65,12 +67,15 @@ def apply_chain(plan: Operator, frame: Frame, more: tuple[str, ...] = ()) -> Fra
             columns += [f"{TICK} AS c{width}", f"{INDEX} AS c{width + 1}"]
         return frame.selectExpr(*kept, *columns)
     if isinstance(plan, StreamAlias):
-        return apply_chain(plan.input, frame, more)
-    if isinstance(plan, StreamSelect | StreamProject):
-        below = apply_chain(plan.input, frame, more)
+        return apply_chain(plan.input, frame, batch, more)
+    if isinstance(plan, StreamSelect | StreamProject | StreamMatch):
+        below = apply_chain(plan.input, frame, batch, more)
         names = names_of(plan.input.schema, columns_of(len(plan.input.schema)))
         if isinstance(plan, StreamSelect):
             return below.where(spark_sql(plan.predicate, names))
+        if isinstance(plan, StreamMatch):
+            assert batch.members is not None
+            return matched(plan, below, kept, names, batch.members, batch.frames)
         columns = [f"{spark_sql(column.expr, names)} AS c{i}" for i, column in enumerate(plan.columns)]
         return below.selectExpr(*kept, *columns)
     raise InvalidAlgebra(f"{type(plan).__name__} is not computed tuple by tuple")

@@ -1,0 +1,93 @@
+"""Operators of query classes: one plan answers many queries, whose numbers and constants are columns beside the data.
+
+Queries of one shape differ in the constants of their predicates. In the plan of their class, the WHERE clause is a
+match: each tuple comes out once for every member of the class that wants it, with the member's number. From there on
+the number goes with the tuple as one more column to group by, so all members are answered at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.expression import Column, TypedExpr, columns_of
+from eddyline.algebra.node import WINDOW, StreamOp, WindowOp
+from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.types import BIGINT, DataType
+from eddyline.errors import InvalidAlgebra
+
+#: the pseudo-relation under which expressions see the member of a class that a tuple is for
+MEMBER = "$member"
+#: the number of the member
+QUERY = "_query"
+
+
+@dataclass(frozen=True)
+class Form:
+    """Predicates that are the same but for their constants: those are columns p0, p1, … of MEMBER.
+
+    `name` is that of the table with the members. Without a predicate everything is wanted.
+    """
+
+    name: str
+    predicate: TypedExpr | None
+    constants: tuple[DataType, ...]
+
+
+def _matched(schema: Schema, constants: tuple[DataType, ...]) -> Schema:
+    more = [Field(f"a{i}", type_, MEMBER) for i, type_ in enumerate(constants)]
+    return schema + Schema((Field(QUERY, BIGINT, MEMBER), *more))
+
+
+def _check(forms: tuple[Form, ...], schema: Schema) -> None:
+    for form in forms:
+        for column in columns_of(form.predicate) if form.predicate is not None else ():
+            own = column.relation in (MEMBER, WINDOW)
+            if not own and not schema.has(column.name, column.relation):
+                raise InvalidAlgebra(f"a match reads {column.label}, which its input does not have")
+
+
+@dataclass(frozen=True)
+class StreamMatch(StreamOp):
+    """Each tuple once for every member of the class whose predicate it satisfies, with the member's number.
+
+    `constants` are those that the operators above ask for; they come along as a0, a1, …
+    """
+
+    forms: tuple[Form, ...]
+    constants: tuple[DataType, ...]
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return _matched(self.input.schema, self.constants)
+
+    def check(self) -> None:
+        _check(self.forms, self.input.schema)
+
+
+@dataclass(frozen=True)
+class WindowMatch(WindowOp):
+    """The same for the tuples of each window."""
+
+    forms: tuple[Form, ...]
+    constants: tuple[DataType, ...]
+    input: WindowOp
+
+    @property
+    def schema(self) -> Schema:
+        return _matched(self.input.schema, self.constants)
+
+    def check(self) -> None:
+        _check(self.forms, self.input.schema)
+
+
+Match = StreamMatch | WindowMatch
+
+
+def predicates_of(match: Match) -> list[TypedExpr]:
+    return [form.predicate for form in match.forms if form.predicate is not None]
+
+
+def member_columns(constants: tuple[DataType, ...]) -> tuple[Column, ...]:
+    """What a match adds to each tuple."""
+    return (Column(QUERY, BIGINT, MEMBER), *(Column(f"a{i}", type_, MEMBER) for i, type_ in enumerate(constants)))

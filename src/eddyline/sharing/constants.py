@@ -1,0 +1,66 @@
+"""Taking the constants out of a condition, so that conditions that differ in nothing else become the same."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.sharing import MEMBER
+from eddyline.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType, is_integer
+
+#: where a constant is a value like any other; elsewhere (a pattern, a format) it may decide what is computed, or fail
+_COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
+_COMPUTING = frozenset({"+", "-", "*", "/", "%", "div"})
+_TAKEN = frozenset({INTEGER, BIGINT, DOUBLE, STRING, BOOLEAN, DATE, TIMESTAMP})
+
+
+class Taken:
+    """Constants in the order in which they were taken out; each leaves a column of MEMBER in its place."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.types: tuple[DataType, ...] = ()
+        self.values: tuple[Any, ...] = ()
+
+    def out_of(self, condition: TypedExpr) -> TypedExpr:
+        """The condition with columns where it had constants."""
+        return cast(TypedExpr, self._without(condition))
+
+    def _without(self, expr: Expr) -> Expr:
+        if not isinstance(expr, Call) or expr.function not in _COMPARING | _COMPUTING:
+            return expr
+        return expr.rewrite(lambda part: None if part is expr else self._in_place_of(part, expr.function))
+
+    def _in_place_of(self, part: Expr, function: str) -> Expr:
+        constant = folded(part)
+        if constant is None:
+            return self._without(part)
+        if constant.type not in _TAKEN or (function == "like" and "\\" in str(constant.value)):
+            return part  # a pattern with escapes is read in other ways by other engines
+        self.types += (constant.type,)
+        self.values += (constant.value,)
+        return Column(f"{self._prefix}{len(self.types) - 1}", constant.type, MEMBER)
+
+
+def folded(expr: Expr) -> Literal | None:
+    """The constant that an expression is, also if it is a number that is used as a wider one."""
+    if isinstance(expr, Literal):
+        return None if expr.value is None else expr
+    if not isinstance(expr, Call) or expr.function != "cast":
+        return None
+    given = folded(expr.arguments[0])
+    if given is None:
+        return None
+    if expr.type == DOUBLE and (is_integer(given.type) or isinstance(given.value, Decimal)):
+        return Literal(float(given.value), DOUBLE)
+    if expr.type == BIGINT and is_integer(given.type):
+        return Literal(given.value, BIGINT)
+    return None
+
+
+def has_constants(condition: TypedExpr) -> bool:
+    """Whether something can be taken out of it."""
+    taken = Taken("")
+    taken.out_of(condition)
+    return bool(taken.types)

@@ -1,0 +1,174 @@
+"""The shape of a query: its plan with the constants of its conditions taken out.
+
+Queries whose plans differ in nothing but their conditions are members of one class. Conditions of WHERE may be
+anything; those that differ in their constants only are of one form. Of HAVING only the constants may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
+from eddyline.algebra.node import Operator, StreamOp, WindowOp
+from eddyline.algebra.relational import (
+    WindowAggregation,
+    WindowAlias,
+    WindowCrossProduct,
+    WindowDistinct,
+    WindowJoin,
+    WindowProject,
+    WindowSelect,
+    WindowSort,
+)
+from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match, StreamMatch, WindowMatch, member_columns
+from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
+from eddyline.algebra.types import DataType
+from eddyline.algebra.window import TimeWindow
+from eddyline.rules import optimize
+from eddyline.sharing.constants import Taken, has_constants
+
+_SELECTING = (StreamSelect, WindowSelect)
+_PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
+_UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A query as a member of a class: what it has in common with the others, and what it has for itself."""
+
+    plan: Operator  # that of the class, with a match that has no forms yet
+    columns: tuple[str, ...]
+    predicate: TypedExpr | None  # what WHERE asks for, p0, p1, … in place of its constants
+    where: tuple[DataType, ...]  # the types of these
+    constants: tuple[Any, ...]  # those of WHERE, then those of HAVING
+
+    @property
+    def key(self) -> Any:
+        """Equal for the members of one class."""
+        return self.plan, self.columns
+
+    @property
+    def above(self) -> tuple[DataType, ...]:
+        """The types of the constants of HAVING."""
+        return match_of(self.plan).constants
+
+
+def match_of(plan: Operator) -> Match:
+    return next(operator for operator in plan.walk() if isinstance(operator, StreamMatch | WindowMatch))
+
+
+def slide_of(plan: Operator) -> int | None:
+    """The ticks from one window to the next; None for a stream query."""
+    return next((operator.slide for operator in plan.walk() if isinstance(operator, TimeWindow)), None)
+
+
+def with_forms(plan: Operator, forms: tuple[Form, ...]) -> Operator:
+    """The plan of a class whose members have these forms."""
+    if isinstance(plan, StreamMatch | WindowMatch):
+        return replace(plan, forms=forms)
+    return plan.with_inputs(*(with_forms(operator, forms) for operator in plan.inputs))
+
+
+def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
+    """The shape of a bound plan; None if the engine cannot answer others like it together."""
+    chain: list[Operator] = []
+    node = plan
+    while isinstance(node, _UNARY):
+        chain.append(node)
+        node = node.inputs[0]
+    if not _is_source(node) or any(isinstance(o, WindowSort) and (o.limit is not None or o.offset) for o in chain):
+        return None
+    where = chain.pop() if chain and isinstance(chain[-1], _SELECTING) else None
+    parts = () if where is None else conjuncts(cast(StreamSelect, where).predicate)
+    fixed = conjunction(tuple(part for part in parts if not has_constants(part)))
+    asked = conjunction(tuple(part for part in parts if has_constants(part)))
+    taken, above = Taken("p"), Taken("a")
+    predicate = None if asked is None else taken.out_of(asked)
+    selections = [operator for operator in chain if isinstance(operator, _SELECTING)]
+    conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
+    made = _Carried(_matched(node, fixed, above.types), conditions).through(list(reversed(chain)), plan)
+    if made is None:
+        return None
+    return Shape(made, columns, predicate, taken.types, (*taken.values, *above.values))
+
+
+def _is_source(node: Operator) -> bool:
+    """A stream, a window of time over one, or a join of such windows that stand at the same ticks."""
+    if isinstance(node, StreamOp):
+        return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
+    windows = [operator for operator in node.walk() if isinstance(operator, TimeWindow)]
+    inner = (TimeWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect, StreamReceive, StreamAcquire)
+    return (
+        bool(windows)
+        and not node.tagged
+        and len({window.slide for window in windows}) == 1
+        and all(isinstance(operator, (*inner, *_PER_TUPLE)) for operator in node.walk())
+        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
+    )
+
+
+def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType, ...]) -> Operator:
+    """What WHERE is about, what it asks of all members alike, and the match for the rest."""
+    if isinstance(node, StreamOp):
+        return StreamMatch((), constants, node if fixed is None else StreamSelect(fixed, node))
+    windows = cast(WindowOp, node)
+    below = windows if fixed is None else WindowSelect(fixed, windows)
+    return WindowMatch((), constants, cast(WindowOp, optimize(below).plan))
+
+
+class _Carried:
+    """Builds the operators above a match anew, so that each tuple keeps the number of its member."""
+
+    def __init__(self, match: Operator, conditions: dict[Operator, TypedExpr]) -> None:
+        self._node = match
+        self._conditions = conditions
+        self._member: Sequence[Column] = member_columns(cast(Match, match).constants)
+
+    def through(self, chain: Sequence[Operator], plan: Operator) -> Operator | None:
+        """The whole plan: its own columns, then the number. None if names do not tell its columns apart."""
+        for operator in chain:
+            self._add(operator)
+        names = plan.schema.names
+        if isinstance(plan, WindowSort):
+            assert isinstance(self._node, WindowSort)
+            below = _only(self._node.input, plan, self._member[0])
+            return None if len(set(names)) < len(names) else self._node.with_inputs(below)
+        if isinstance(self._node, StreamProject | WindowProject):
+            return replace(self._node, columns=self._node.columns[: len(names) + 1])
+        return None if len(set(names)) < len(names) else _only(self._node, plan, self._member[0])
+
+    def _add(self, operator: Operator) -> None:
+        if operator in self._conditions:
+            own = {column.name: column for column in self._member}
+            condition = self._conditions[operator].rewrite(
+                lambda e: own[e.name] if isinstance(e, Column) and e.relation == MEMBER else None
+            )
+            operator = replace(operator, predicate=condition, input=self._node)  # type: ignore[call-arg]
+        elif isinstance(operator, StreamProject | WindowProject):
+            operator = replace(operator, columns=(*operator.columns, *self._named()), input=self._node)  # type: ignore[arg-type]
+            self._renamed(None)
+        elif isinstance(operator, WindowAggregation):
+            every = not operator.keys  # then an empty window has a row too, for every member
+            keys = (*operator.keys, *self._named())
+            operator = replace(operator, keys=keys, members=every, input=cast(WindowOp, self._node))
+            self._renamed(None)
+        else:
+            operator = operator.with_inputs(self._node)
+            if isinstance(operator, StreamAlias | WindowAlias):
+                self._renamed(operator.relation)
+        self._node = operator
+
+    def _named(self) -> list[Named]:
+        return [Named(column, column.name) for column in self._member]
+
+    def _renamed(self, relation: str | None) -> None:
+        self._member = [replace(column, relation=relation) for column in self._member]
+
+
+def _only(node: Operator, plan: Operator, number: Column) -> Operator:
+    """The columns of the plan as it was bound, and the number of the member."""
+    own = [Named(Column(field.name, field.type, field.relation), field.name) for field in plan.schema.fields]
+    columns = (*own, Named(number, QUERY))
+    return StreamProject(columns, node) if isinstance(node, StreamOp) else WindowProject(columns, cast(WindowOp, node))

@@ -1,0 +1,137 @@
+"""Sharing never changes an answer: members of query classes say what each would say by itself."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eddyline import testing
+from laws.streams import EXAMPLES, Data, data, folded
+from laws.test_spark import agree
+from laws.without_spark import kernels_alone
+
+EVERYONE, NOBODY = {"EDDYLINE_SHARE_FROM": "1"}, {"EDDYLINE_SHARE_FROM": "1000000"}
+ints = st.integers(-1, 5)
+_atoms = st.one_of(
+    st.builds(
+        "{} {} {}".format, st.sampled_from(["a", "b", "t"]), st.sampled_from(["<", ">=", "=", "<>", "<=>"]), ints
+    ),
+    st.builds("b BETWEEN {} AND {}".format, ints, ints),
+    st.builds("a IN ({}, {})".format, ints, ints),
+    st.builds("a NOT IN ({}, 2)".format, ints),
+    st.builds("b + {} > a * 2".format, ints),
+    st.builds("b / {} >= 1.5".format, ints),
+    st.sampled_from(["b IS NULL", "a IS NOT NULL", "a = b", "NULL", "b = NULL", "TRUE"]),
+)
+predicates = st.recursive(
+    _atoms,
+    lambda inner: st.one_of(
+        st.builds("({} AND {})".format, inner, inner),
+        st.builds("({} OR {})".format, inner, inner),
+        st.builds("NOT ({})".format, inner),
+    ),
+    max_leaves=4,
+)
+_window = st.sampled_from(
+    ["[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-1 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW-1 SLIDE 3 SEC]"]
+)
+_frames = st.one_of(
+    st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
+    _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
+    _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
+    _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
+    _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
+    st.tuples(_window, ints).map(
+        lambda given: f"SELECT a, COUNT(*) AS n FROM s {given[0]} WHERE {{}} GROUP BY a HAVING COUNT(*) > {given[1]}"
+    ),
+    st.just(
+        "SELECT b, c FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC], "
+        "(SELECT a AS k, c, t AS u FROM r) [FROM NOW-2 TO NOW SLIDE 2 SEC] AS r WHERE a = k AND {}"
+    ),
+)
+shared = st.builds(lambda frame, predicate: frame.format(predicate), _frames, predicates)
+#: what the kernel leaves to Spark
+texts = st.builds("SELECT a, b FROM s WHERE CAST(b AS STRING) LIKE '%{}%' AND a > {}.5".format, ints, ints)
+
+
+def runs(examples: int) -> Any:
+    return settings(
+        max_examples=examples * EXAMPLES,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+@runs(150)
+@given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]))
+def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int) -> None:
+    with kernels_alone(), patch.dict(os.environ, EVERYONE):
+        agree(several, given_data, batch_rows)
+
+
+@runs(12)
+@given(st.lists(shared | texts, min_size=8, max_size=8), data(), st.sampled_from([3, 7, 1000]))
+def test_members_on_sparks_own_plans(spark: object, several: list[str], given_data: Data, batch_rows: int) -> None:
+    with patch.dict(os.environ, EVERYONE, EDDYLINE_KERNELS="off"):
+        agree(several, given_data, batch_rows)
+
+
+_events = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), shared),
+        st.tuples(st.just("drop"), st.integers(0, 20)),
+        st.tuples(
+            st.just("push"), st.lists(st.tuples(ints, st.none() | ints, st.integers(-4, 3)), min_size=1, max_size=5)
+        ),
+        st.tuples(st.just("withdraw"), ints),
+        st.tuples(st.just("flush"), st.none()),
+    ),
+    min_size=4,
+    max_size=25,
+)
+
+
+def _told(events: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What a database has answered in the end, by the name of the query."""
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t")
+        handles: dict[str, Any] = {}
+        answers: list[Any] = []
+        now = 10
+        for kind, what in events:
+            if kind == "add":
+                name = f"n{len(handles)}"
+                handles[name] = db.sql(f"CREATE QUERY {name} AS {what}")
+            elif kind == "drop" and handles:
+                name = list(handles)[what % len(handles)]
+                if handles[name].is_standing:
+                    answers += handles[name].fetch()
+                    db.sql(f"DROP QUERY {name}")
+            elif kind == "push":
+                rows = [(a, b, max(0, now + late)) for a, b, late in what]
+                now += 1
+                db.stream("s").push(rows)
+                db.stream("r").push([(a, f"c{b}", t) for a, b, t in rows])
+            elif kind == "withdraw":
+                db.sql(f"DELETE FROM s WHERE a = {what}")
+            elif kind == "flush":
+                db.flush()
+        db.flush()
+        for handle in handles.values():
+            if handle.is_standing:
+                answers += handle.fetch()
+        return {name: folded(answers, name) for name in handles}
+
+
+@runs(40)
+@given(_events)
+def test_queries_that_come_and_go_say_what_they_would_say_alone(spark: object, events: list[tuple[str, Any]]) -> None:
+    with patch.dict(os.environ, NOBODY):
+        alone = _told(events)
+    with patch.dict(os.environ, EVERYONE):
+        assert _told(events) == alone
