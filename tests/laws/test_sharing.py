@@ -80,22 +80,22 @@ def test_members_on_sparks_own_plans(spark: object, several: list[str], given_da
         agree(several, given_data, batch_rows)
 
 
-_events = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), shared),
-        st.tuples(st.just("drop"), st.integers(0, 20)),
-        st.tuples(
-            st.just("push"), st.lists(st.tuples(ints, st.none() | ints, st.integers(-4, 3)), min_size=1, max_size=5)
-        ),
-        st.tuples(st.just("withdraw"), ints),
-        st.tuples(st.just("flush"), st.none()),
-    ),
-    min_size=4,
-    max_size=25,
-)
+def _stories(*more: Any) -> Any:
+    """Queries of one or two shapes come and go while rows come, late ones among them."""
+
+    def story(frames: list[str]) -> Any:
+        wide = st.sampled_from(["a >= -1", "a >= 0", "b IS NULL OR b > 0"]) | predicates
+        query = st.builds(lambda frame, predicate: frame.format(predicate), st.sampled_from(frames), wide)
+        rows = st.lists(st.tuples(ints, st.none() | ints, st.integers(-6, 3)), min_size=2, max_size=6)
+        add, push = st.tuples(st.just("add"), query), st.tuples(st.just("push"), rows)
+        drop, flush = st.tuples(st.just("drop"), st.integers(0, 20)), st.tuples(st.just("flush"), st.none())
+        some = st.sampled_from([flush, push, drop, *more]).flatmap(lambda event: event)
+        return st.lists(st.tuples(push, add, some, push, some), min_size=3, max_size=6).map(lambda r: sum(r, ()))
+
+    return st.lists(_frames, min_size=1, max_size=2).flatmap(story)
 
 
-def _told(events: list[tuple[str, Any]]) -> dict[str, Any]:
+def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     """What a database has answered in the end, by the name of the query."""
     with testing.database() as db:
         db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
@@ -114,7 +114,7 @@ def _told(events: list[tuple[str, Any]]) -> dict[str, Any]:
                     db.sql(f"DROP QUERY {name}")
             elif kind == "push":
                 rows = [(a, b, max(0, now + late)) for a, b, late in what]
-                now += 1
+                now += 2
                 db.stream("s").push(rows)
                 db.stream("r").push([(a, f"c{b}", t) for a, b, t in rows])
             elif kind == "withdraw":
@@ -128,10 +128,21 @@ def _told(events: list[tuple[str, Any]]) -> dict[str, Any]:
         return {name: folded(answers, name) for name in handles}
 
 
-@runs(40)
-@given(_events)
-def test_queries_that_come_and_go_say_what_they_would_say_alone(spark: object, events: list[tuple[str, Any]]) -> None:
+def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
     with patch.dict(os.environ, NOBODY):
         alone = _told(events)
     with patch.dict(os.environ, EVERYONE):
         assert _told(events) == alone
+
+
+@runs(60)
+@given(_stories())
+def test_queries_that_come_and_go_say_what_they_would_say_alone(events: tuple[tuple[str, Any], ...]) -> None:
+    with kernels_alone():
+        _the_same(events)
+
+
+@runs(4)
+@given(_stories(st.tuples(st.just("withdraw"), ints)))
+def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...]) -> None:
+    _the_same(events)

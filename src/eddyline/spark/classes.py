@@ -16,7 +16,7 @@ from eddyline.algebra.types import DataType
 from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
 from eddyline.sharing import Shape, slide_of, with_forms
-from eddyline.spark.evaluate.members import BEGIN, SINCE, Members
+from eddyline.spark.evaluate.members import SINCE, Members
 from eddyline.spark.executor import Standing
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
@@ -31,12 +31,12 @@ class _Table:
 
     form: Form
     above: tuple[DataType, ...]
-    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # by number: begin, since, constants
+    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # by number: since, constants
 
     def arrow(self) -> pa.Table:
         names = [*(f"_p{i}" for i in range(len(self.form.constants))), *(f"_a{i}" for i in range(len(self.above)))]
         types = [arrow_type(type_) for type_ in (*self.form.constants, *self.above)]
-        schema = pa.schema([*((n, pa.int64()) for n in (QUERY, BEGIN, SINCE)), *zip(names, types, strict=True)])
+        schema = pa.schema([*((n, pa.int64()) for n in (QUERY, SINCE)), *zip(names, types, strict=True)])
         columns = zip(*((number, *row) for number, row in self.rows.items()), strict=True)
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
@@ -51,13 +51,13 @@ class QueryClass(Standing):
     next_number: int = 1
     _forms: dict[tuple[TypedExpr | None, tuple[DataType, ...]], _Table] = field(default_factory=dict)
 
-    def add(self, number: int, shape: Shape, begin: int, since: int) -> None:
+    def add(self, number: int, shape: Shape, since: int) -> None:
         key = shape.predicate, shape.where
         if key not in self._forms:
             form = Form(f"f{self.next_number}", shape.predicate, shape.where)
             self._forms[key] = _Table(form, shape.above)
         table = self.numbers[number] = self._forms[key]
-        table.rows[number] = (begin, since, *shape.constants)
+        table.rows[number] = (since, *shape.constants)
         self.next_number = max(self.next_number, number + 1)
         self.settled = False
 
@@ -76,9 +76,8 @@ class QueryClass(Standing):
         assert self.shape is not None
         tables = list(self._forms.values())
         rows = [row for table in tables for row in table.rows.values()]
-        latest = max((begin for begin, *_ in rows), default=LOW)
-        since = max((since for _, since, *_ in rows), default=0)
-        self.members = Members({t.form.name: t.arrow() for t in tables}, len(self.shape.above), latest, since)
+        since = max((since for since, *_ in rows), default=0)
+        self.members = Members({t.form.name: t.arrow() for t in tables}, len(self.shape.above), since)
         plan = with_forms(self.shape.plan, tuple(table.form for table in tables))
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
 
@@ -117,7 +116,7 @@ class Classes:
             self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
         stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
         since = standing.since.get(stream, 0) if slide_of(shape.plan) is None else 0  # windows may look back
-        found.add(seat.number, shape, LOW if seat.begin is None else seat.begin, since)
+        found.add(seat.number, shape, since)
         return found
 
     def leave(self, seat: Seat) -> QueryClass:

@@ -13,7 +13,6 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
 from eddyline.spark.evaluate.frames import Frame, grouped
-from eddyline.spark.evaluate.matching import begun
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
 from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, relation
 from eddyline.spark.evaluate.relational import order_of
@@ -100,7 +99,7 @@ def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     scope = scope_of(plan, batch, with_next=False)
     if not scope.places:
         return None
-    made = begun(windows(plan, batch, scope.places, scope.by), batch.members, scope.places, batch.frames)
+    made = windows(plan, batch, scope.places, scope.by)
     return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), made.listed, made.grid)
 
 

@@ -1,4 +1,4 @@
-"""Which members of a query class want which rows, and from which window on each is answered."""
+"""Which members of a query class want which rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from eddyline.algebra.expression import Column
 from eddyline.algebra.sharing import MEMBER, QUERY, Match
 from eddyline.log.segment import INDEX
 from eddyline.spark.evaluate.frames import Frame, Frames, joined
-from eddyline.spark.evaluate.members import BEGIN, SINCE, Members
-from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.evaluate.members import SINCE, Members
 from eddyline.spark.expression import Names, spark_sql
-from eddyline.spark.spans import Spans
 
 
 def matched(node: Match, frame: Frame, kept: Sequence[str], names: Names, members: Members, frames: Frames) -> Frame:
@@ -36,13 +34,3 @@ def matched(node: Match, frame: Frame, kept: Sequence[str], names: Names, member
         made = part if made is None else made.unionAll(part)
     assert made is not None
     return made
-
-
-def begun(windows: Windows, members: Members | None, places: Spans, frames: Frames) -> Windows:
-    """The windows of members that had begun by then; the number of the member is the last column."""
-    if members is None or not places or members.latest <= places.low:
-        return windows
-    number = f"c{windows.width - 1}"
-    beginnings = members.everyone(frames).selectExpr(f"{QUERY} AS {number}", BEGIN)
-    rows = windows.rows.join(beginnings, number).where(f"{T} >= {BEGIN}")
-    return windows.with_rows(rows.select(*windows.head, *windows.columns))
