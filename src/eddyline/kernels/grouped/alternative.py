@@ -8,10 +8,10 @@ from eddyline.kernels.grouped.access import SAMPLED_TUPLES, Sample, best, candid
 from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.index import groups_of, index_of
-from eddyline.kernels.grouped.loops import Ints, locate, radix_sorted, walk
+from eddyline.kernels.grouped.loops import Int, Ints, locate, radix_sorted, walk
 
 #: an index beyond it (in bytes) does not stay in the processor's caches, unless tuples with near leaves come together
-_CACHED = 1 << 20
+_CACHED = 1 << 24
 
 
 class Found:
@@ -70,24 +70,27 @@ class Alternative:
         )
         located = located[:count]
         if index.bytes > _CACHED and count > 1:
-            located = radix_sorted(located, found.shift, found.shift + int(index.leaves - 1).bit_length())
+            located, _ = radix_sorted(located, found.shift, found.shift + int(index.leaves - 1).bit_length())
             found.by_row = False
-        values, first, last = batch.stacked(index.checked), index.by_first, index.by_last
-        begin = 0
+        values, tree = batch.stacked(index.checked), index.tree
+        begin: Int = 0
         while True:
             begin = walk(
                 located,
                 begin,
                 found.shift,
-                index.height,
-                index.levels,
-                index.starts,
-                first.leaves,
-                first.members,
-                first.sides,
-                last.leaves,
-                last.members,
-                last.sides,
+                index.leaf_starts,
+                index.by_leaf.members,
+                index.by_leaf.sides,
+                tree.height,
+                tree.levels,
+                tree.starts,
+                tree.by_first.leaves,
+                tree.by_first.members,
+                tree.by_first.sides,
+                tree.by_last.leaves,
+                tree.by_last.members,
+                tree.by_last.sides,
                 values,
                 found.keys,
                 found.tally,

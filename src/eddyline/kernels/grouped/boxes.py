@@ -1,4 +1,4 @@
-"""The members of one alternative as boxes of codes: of each attribute that they are compared in, a low and a high side."""
+"""The members of one alternative as boxes of codes: in each attribute, a low and a high side."""
 
 from __future__ import annotations
 

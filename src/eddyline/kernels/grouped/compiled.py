@@ -18,7 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _cache_folder() -> str:
     """A folder that only this user can write to: what is in it is executed.
 
-    Numba's own choice is the package's folder, which may be read-only, and then the home folder, which there may not be.
+    Numba's own choice is the package's folder, which may be read-only, or else the home folder, which may not exist.
     """
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"eddyline-numba-{user}"

@@ -109,27 +109,33 @@ class GroupedFilter:
         began = time.perf_counter()
         batch = Batch(tuples, self._coders)
         shift = max(1, batch.size.bit_length())
-        found = Found(shift, 4 * batch.size + 1024, most)
+        found = Found(shift, self._room(batch.size), most)
         for number, alternative in enumerate(self._alternatives):
             if number and found.tally[0]:
                 found.by_row = False
             if not alternative.find(batch, found):
                 return None
-        pairs = self._sorted(found)
-        rows, members = np.empty(pairs.size, np.int64), np.empty(pairs.size, np.int64)
-        unpack(pairs, shift, self._ids, rows, members)
+        pairs, members = self._sorted(found)
+        unpack(pairs, shift, self._ids, members)
         seen = self.statistics
         seen.tuples += batch.size
         seen.candidates += int(found.tally[1])
         seen.pairs += pairs.size
         seen.seconds += time.perf_counter() - began
-        return Matches(rows, members)
+        return Matches(pairs, members)
 
-    def _sorted(self, found: Found) -> Ints:
+    def _room(self, tuples: int) -> int:
+        """For so many pairs that it will be enough, most likely. Memory that is never written to costs nothing."""
+        seen = self.statistics
+        return 1024 + tuples * max(8, int(1.5 * seen.pairs / max(seen.tuples, 1)))
+
+    def _sorted(self, found: Found) -> tuple[Ints, Ints]:
+        """The keys by member and then by row, and as much memory that is free."""
         member_bits = int(max(self._ids.size - 1, 0)).bit_length()
         keys = found.keys[: found.tally[0]]
-        keys = radix_sorted(keys, found.shift if found.by_row else 0, found.shift + member_bits)
-        return keys[: drop_repeated(keys)] if self._may_repeat else keys
+        keys, free = radix_sorted(keys, found.shift if found.by_row else 0, found.shift + member_bits)
+        count = drop_repeated(keys) if self._may_repeat else keys.size
+        return keys[:count], free[:count]
 
     def advice(self) -> Advice:
         """What to find members by, from the tuples seen so far. Costs some milliseconds; following it, a rebuild."""

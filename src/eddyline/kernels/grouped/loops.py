@@ -13,12 +13,16 @@ from eddyline.kernels.grouped.compiled import compiled
 Ints = npt.NDArray[np.int64]
 ShortInts = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
+Int = int | np.int64
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 #: the bits of infinity, and of the one NaN that stands for all
 _INFINITY, _NAN = 0x7FF0_0000_0000_0000, 0x7FF8_0000_0000_0000
 #: a pass of the radix sort has at most so many buckets (as bits): their write positions stay in the fastest cache
 _DIGIT = 11
+#: an index that is known not to be negative: numba need not look whether it counts from the end, which takes half the
+#: time of the innermost loops
+_at = np.uint64
 
 
 # -- codes ------------------------------------------------------------------------------------------------------------
@@ -36,7 +40,7 @@ def order_floats(bits: Ints) -> None:
 
 
 @compiled("int64(uint8[::1], int64, int64)")
-def _head(data: Bytes, begin: int, end: int) -> int:
+def _head(data: Bytes, begin: Int, end: Int) -> Int:
     """The first eight bytes as an integer of the same order; what is shorter is filled up with zeros."""
     head = np.int64(0)
     for i in range(8):
@@ -53,13 +57,13 @@ def heads(offsets: Ints, data: Bytes) -> Ints:
 
 
 @compiled("boolean(uint8[::1], int64, int64, uint8[::1], int64, int64)")
-def _is_less(data: Bytes, begin: int, end: int, other: Bytes, other_begin: int, other_end: int) -> bool:
+def _is_less(data: Bytes, begin: Int, end: Int, other: Bytes, other_begin: Int, other_end: Int) -> bool:
     shorter = min(end - begin, other_end - other_begin)
     for i in range(shorter):
         a, b = data[begin + i], other[other_begin + i]
         if a != b:
-            return a < b
-    return shorter < other_end - other_begin
+            return bool(a < b)
+    return bool(shorter < other_end - other_begin)
 
 
 @compiled("int64[::1](int64[::1], uint8[::1], int64[::1], uint8[::1], int64[::1])")
@@ -92,7 +96,7 @@ def rank_bytes(offsets: Ints, data: Bytes, sorted_offsets: Ints, sorted_data: By
 
 
 @compiled("int64(int64[:, ::1], int64)")
-def _hashed(keys: Ints, i: int) -> int:
+def _hashed(keys: Ints, i: Int) -> Int:
     """Of the i-th column; multiplied and shifted so that dense and sparse codes spread alike."""
     hashed = np.int64(0)
     for k in range(keys.shape[0]):
@@ -102,7 +106,7 @@ def _hashed(keys: Ints, i: int) -> int:
 
 
 @compiled("int32[::1](int64[:, ::1], int64)")
-def hash_table(keys: Ints, size: int) -> ShortInts:
+def hash_table(keys: Ints, size: Int) -> ShortInts:
     """The places of keys that are all different, in a table of a power of two of slots; -1 is an empty slot."""
     slots = np.full(size, -1, np.int32)
     for i in range(keys.shape[1]):
@@ -114,7 +118,7 @@ def hash_table(keys: Ints, size: int) -> ShortInts:
 
 
 @compiled("int64(int32[::1], int64[:, ::1], int64[:, ::1], int64)")
-def _looked_up(slots: ShortInts, keys: Ints, wanted: Ints, i: int) -> int:
+def _looked_up(slots: ShortInts, keys: Ints, wanted: Ints, i: Int) -> Int:
     slot = _hashed(wanted, i) & (slots.size - 1)
     while slots[slot] >= 0:
         place = np.int64(slots[slot])
@@ -132,7 +136,7 @@ def _looked_up(slots: ShortInts, keys: Ints, wanted: Ints, i: int) -> int:
 )
 def locate(
     rows: Ints,
-    shift: int,
+    shift: Int,
     wanted: Ints,
     slots: ShortInts,
     keys: Ints,
@@ -140,7 +144,7 @@ def locate(
     cuts: Ints,
     group_starts: Ints,
     located: Ints,
-) -> int:
+) -> Int:
     """Writes leaf << shift | row for each row that has a leaf, and returns how many there are.
 
     The group of a row is looked up by its equal attributes; its leaf is the last of the group's cuts that is not above
@@ -148,7 +152,7 @@ def locate(
     """
     count = 0
     for row in rows:
-        leaf = np.int64(0)
+        leaf: Int = np.int64(0)
         if wanted.shape[0] > 0:
             leaf = _looked_up(slots, keys, wanted, row)
             if leaf < 0:
@@ -160,7 +164,7 @@ def locate(
                 continue
             while length > 1:  # no branch that could be foretold wrongly
                 half = length >> 1
-                low += half if cuts[low + half] <= value else 0
+                low += half * (cuts[_at(low + half)] <= value)
                 length -= half
             leaf = low
         located[count] = leaf << shift | row
@@ -169,7 +173,7 @@ def locate(
 
 
 @compiled("int64(int32[::1], int64, int64, int64)")
-def _end_of_low(keys: ShortInts, begin: int, end: int, leaf: int) -> int:
+def _end_of_low(keys: ShortInts, begin: Int, end: Int, leaf: Int) -> Int:
     """The first place from `begin` whose key is above the leaf, `end` if there is none."""
     while begin + 16 <= end and keys[begin + 15] <= leaf:
         begin += 16
@@ -179,7 +183,7 @@ def _end_of_low(keys: ShortInts, begin: int, end: int, leaf: int) -> int:
 
 
 @compiled("int64(int32[::1], int64, int64, int64)")
-def _end_of_high(keys: ShortInts, begin: int, end: int, leaf: int) -> int:
+def _end_of_high(keys: ShortInts, begin: Int, end: Int, leaf: Int) -> Int:
     """The first place from `begin` whose key is below the leaf, `end` if there is none."""
     while begin + 16 <= end and keys[begin + 15] >= leaf:
         begin += 16
@@ -190,41 +194,45 @@ def _end_of_high(keys: ShortInts, begin: int, end: int, leaf: int) -> int:
 
 @compiled("int64(int64, int64, int32[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[::1], int64)")
 def _checked(
-    begin: int, end: int, members: ShortInts, sides: Ints, values: Ints, row: int, shift: int, found: Ints, used: int
-) -> int:
+    begin: Int, end: Int, members: ShortInts, sides: Ints, values: Ints, row: Int, shift: Int, found: Ints, used: Int
+) -> Int:
     """Appends the pairs of the row with those boxes from `begin` to `end` whose other sides hold its values too."""
     dimensions = values.shape[0]
     if dimensions == 0:
         for place in range(begin, end):
-            found[used] = np.int64(members[place]) << shift | row
+            found[_at(used)] = np.int64(members[_at(place)]) << shift | row
             used += 1
     elif dimensions == 1:
         value = values[0, row]
         for place in range(begin, end):  # written in any case, kept if it matches: cheaper than a branch
-            found[used] = np.int64(members[place]) << shift | row
-            used += (sides[place, 0] <= value) & (value <= sides[place, 1])
+            found[_at(used)] = np.int64(members[_at(place)]) << shift | row
+            used += (sides[_at(place), 0] <= value) & (value <= sides[_at(place), 1])
     else:
         for place in range(begin, end):
             inside = True
             for k in range(dimensions):
-                inside = inside and sides[place, 2 * k] <= values[k, row] <= sides[place, 2 * k + 1]
-            found[used] = np.int64(members[place]) << shift | row
+                value = values[_at(k), _at(row)]
+                inside &= (sides[_at(place), _at(2 * k)] <= value) & (value <= sides[_at(place), _at(2 * k + 1)])
+            found[_at(used)] = np.int64(members[_at(place)]) << shift | row
             used += inside
     return used
 
 
 @compiled(
-    "int64(int64[::1], int64, int64, int64, int32[::1], int32[::1],"
+    "int64(int64[::1], int64, int64, int32[::1], int32[::1], int64[:, ::1], int64, int32[::1], int32[::1],"
     " int32[::1], int32[::1], int64[:, ::1], int32[::1], int32[::1], int64[:, ::1],"
     " int64[:, ::1], int64[::1], int64[::1])"
 )
 def walk(
     located: Ints,
-    begin: int,
-    shift: int,
-    height: int,
+    begin: Int,
+    shift: Int,
+    leaf_starts: ShortInts,
+    leaf_members: ShortInts,
+    leaf_sides: Ints,
+    height: Int,
     levels: ShortInts,
-    starts: ShortInts,
+    node_starts: ShortInts,
     low_keys: ShortInts,
     low_members: ShortInts,
     low_sides: Ints,
@@ -234,8 +242,8 @@ def walk(
     values: Ints,
     found: Ints,
     tally: Ints,
-) -> int:
-    """Goes up the interval tree from the leaf of each row and appends member << shift | row for each box it is in.
+) -> Int:
+    """Appends member << shift | row for each box that a row is in: those of its leaf, then up the tree from there.
 
     Stops before the first row for which there might not be room, and returns its place. The tally: pairs appended so
     far, boxes looked at so far.
@@ -243,17 +251,20 @@ def walk(
     mask = (np.int64(1) << shift) - 1
     for i in range(begin, located.size):
         leaf, row = located[i] >> shift, located[i] & mask
-        used, looked_at = tally[0], np.int64(0)
+        first = np.int64(leaf_starts[leaf])
+        end: Int = np.int64(leaf_starts[leaf + 1])
+        used, looked_at = tally[0], end - first
+        if used + looked_at > found.size:
+            return i
+        used = _checked(first, end, leaf_members, leaf_sides, values, row, shift, found, used)
         for level in levels:
             node = (np.int64(1) << (height - level)) + (leaf >> level)
-            first, last = np.int64(starts[node]), np.int64(starts[node + 1])
+            first, last = np.int64(node_starts[node]), np.int64(node_starts[node + 1])
             if first == last:
                 continue
             # the boxes of a node all hold its middle: left of it only where they begin matters, right of it the end
-            left = level == 0 or (leaf >> (level - 1)) & 1 == 0
-            if level == 0:
-                end = last
-            elif left:
+            left = (leaf >> (level - 1)) & 1 == 0
+            if left:
                 end = _end_of_low(low_keys, first, last, leaf)
             else:
                 end = _end_of_high(high_keys, first, last, leaf)
@@ -269,9 +280,21 @@ def walk(
     return located.size
 
 
+@compiled("int64[::1](int64[::1], int64[::1], int32[::1])")
+def boxes_by_leaf(first: Ints, last: Ints, starts: ShortInts) -> Ints:
+    """The numbers of the boxes that hold each leaf, one leaf after the other."""
+    ends = starts.astype(np.int64)
+    numbers = np.empty(starts[-1], np.int64)
+    for box in range(first.size):
+        for leaf in range(first[box], last[box] + 1):
+            numbers[ends[leaf]] = box
+            ends[leaf] += 1
+    return numbers
+
+
 @compiled("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
 def count_inside(groups: Ints, box_groups: Ints, values: Ints, lows: Ints, highs: Ints, counts: Ints) -> None:
-    """For each attribute, how many pairs of a tuple and a box of the same group there are that it alone lets through."""
+    """For each attribute, how many pairs of a tuple and a box of the same group it lets through."""
     for i in range(groups.size):
         for box in range(box_groups.size):
             if groups[i] == box_groups[box]:
@@ -282,9 +305,12 @@ def count_inside(groups: Ints, box_groups: Ints, values: Ints, lows: Ints, highs
 # -- sorting ----------------------------------------------------------------------------------------------------------
 
 
-@compiled("int64[::1](int64[::1], int64, int64)")
-def radix_sorted(keys: Ints, low_bit: int, high_bit: int) -> Ints:
-    """Sorted by the bits from `low_bit` up to `high_bit`, stably; the keys given are overwritten."""
+@compiled("UniTuple(int64[::1], 2)(int64[::1], int64, int64)")
+def radix_sorted(keys: Ints, low_bit: Int, high_bit: Int) -> tuple[Ints, Ints]:
+    """Sorted by the bits from `low_bit` up to `high_bit`, stably. The keys given are overwritten.
+
+    The second array is scratch paper: memory that has been used before costs much less than new one.
+    """
     other = np.empty_like(keys)
     bits = high_bit - low_bit
     passes = (bits + _DIGIT - 1) // _DIGIT
@@ -294,19 +320,19 @@ def radix_sorted(keys: Ints, low_bit: int, high_bit: int) -> Ints:
         mask = (np.int64(1) << digit) - 1
         ends = np.zeros((np.int64(1) << digit) + 1, np.int64)
         for key in keys:
-            ends[((key >> low) & mask) + 1] += 1
-        for bucket in range(1, ends.size):
-            ends[bucket] += ends[bucket - 1]
+            ends[_at(((key >> low) & mask) + 1)] += 1
+        for i in range(1, ends.size):
+            ends[i] += ends[i - 1]
         for key in keys:
-            bucket = (key >> low) & mask
-            other[ends[bucket]] = key
+            bucket = _at((key >> low) & mask)
+            other[_at(ends[bucket])] = key
             ends[bucket] += 1
         keys, other = other, keys
-    return keys
+    return keys, other
 
 
 @compiled("int64(int64[::1])")
-def drop_repeated(keys: Ints) -> int:
+def drop_repeated(keys: Ints) -> Int:
     """Moves each key of a sorted array to the front once, and returns how many there are."""
     kept = 0
     for i in range(keys.size):
@@ -316,9 +342,10 @@ def drop_repeated(keys: Ints) -> int:
     return kept
 
 
-@compiled("void(int64[::1], int64, int64[::1], int64[::1], int64[::1])")
-def unpack(keys: Ints, shift: int, ids: Ints, rows: Ints, members: Ints) -> None:
+@compiled("void(int64[::1], int64, int64[::1], int64[::1])")
+def unpack(keys: Ints, shift: Int, ids: Ints, members: Ints) -> None:
+    """Leaves the rows in place of the keys, and writes the ids of the members."""
     mask = (np.int64(1) << shift) - 1
     for i in range(keys.size):
-        rows[i] = keys[i] & mask
         members[i] = ids[keys[i] >> shift]
+        keys[i] &= mask
