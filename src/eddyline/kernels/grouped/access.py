@@ -1,4 +1,7 @@
-"""Which attribute to find boxes by: the one that leaves the fewest candidates for a tuple.
+"""How to find boxes besides by equality: in the way that costs the least for a tuple.
+
+Either by one attribute exactly (`index`), and then the best is the one that leaves the fewest candidates. Or, where
+that leaves too many, by a cell of a grid over two attributes (`blocks`), which leaves some more than there are matches.
 
 Constants tell how much the ranges of an attribute overlap, but not where the values of the tuples lie: a range that few
 other members share may be the one that all tuples are in. So the choice is made from constants first, and can be made
@@ -7,20 +10,34 @@ again from a sample of tuples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from eddyline.kernels.grouped.blocks import Blocks, blocks_of, shares
 from eddyline.kernels.grouped.boxes import Boxes
-from eddyline.kernels.grouped.index import Groups
-from eddyline.kernels.grouped.loops import GREATEST, LEAST, Ints, count_inside, locate
+from eddyline.kernels.grouped.index import Groups, may_be_listed
+from eddyline.kernels.grouped.loops import count_inside, locate
+from eddyline.kernels.grouped.sample import Sample, some
 
-#: so many tuples, and so many boxes, are enough to tell attributes apart
-SAMPLED_TUPLES = 256
 _SAMPLED_BOXES = 1 << 15
+#: what else there is to do for a tuple, measured, each as the number of candidates that are checked in the same time
+_CELL_COST, _TREE_COST = 120, 300
 
-#: codes of some tuples by attribute
-Sample = Mapping[str, Ints]
+
+@dataclass(frozen=True)
+class Access:
+    """The attribute that boxes are found by, or the blocks of several; neither if boxes are points, or all alike."""
+
+    attribute: str | None = None
+    blocks: tuple[Blocks, ...] = ()
+    candidates: float = 0.0  # to be expected for a tuple
+
+    def __str__(self) -> str:
+        return " × ".join(blocks.attribute for blocks in self.blocks) or str(self.attribute)
+
+    def is_like(self, other: Access) -> bool:
+        return str(self) == str(other)
 
 
 def ranged(boxes: Boxes, groups: Groups) -> tuple[str, ...]:
@@ -28,48 +45,53 @@ def ranged(boxes: Boxes, groups: Groups) -> tuple[str, ...]:
     return tuple(name for name in boxes.lows if name not in groups.equal)
 
 
-def some(count: int, most: int) -> Ints:
-    """The places of some of so many; at random, as regular ones may fall in step with the data, but always the same."""
-    if count <= most:
-        return np.arange(count)
-    return np.random.default_rng(count).integers(0, count, most)
-
-
-def sample_of_constants(boxes: Boxes) -> Sample:
-    """Tuples that lie on the sides of boxes: nothing better is known before there is data."""
-    chosen = some(boxes.members.size, SAMPLED_TUPLES)
-    sample = {}
-    for name in boxes.lows:
-        lows, highs = boxes.lows[name][chosen], boxes.highs[name][chosen]
-        at_low = (np.arange(chosen.size) % 2 == 0) & (lows != LEAST) | (highs == GREATEST)
-        sample[name] = np.where(at_low, lows, highs)
-    return sample
-
-
-def candidates(boxes: Boxes, groups: Groups, sample: Sample) -> dict[str, float]:
-    """For each attribute that may be chosen, how many boxes a tuple is checked against if they are found by it."""
+def ways(boxes: Boxes, groups: Groups, sample: Sample) -> list[Access]:
+    """All that can be chosen from, the best first, judged by a sample of tuples."""
     names = ranged(boxes, groups)
-    size = len(next(iter(sample.values()))) if sample else 0
-    if not names or not size:
-        return dict.fromkeys(names, 0.0)
+    if not names:
+        return [Access()]
+    in_group, inside = _candidates(boxes, groups, names, sample)
+    found = [Access(name, (), count) for name, count in zip(names, inside, strict=True)]
+    found.sort(key=lambda access: access.candidates)
+    if len(names) > 1:
+        parts = {
+            blocks: shares(boxes, blocks, sample[blocks.attribute]) for blocks in (blocks_of(boxes, n) for n in names)
+        }
+        one, other = sorted(parts, key=lambda blocks: float(np.mean(parts[blocks])))[:2]
+        found.append(Access(None, (one, other), in_group * float(np.mean(parts[one] * parts[other]))))
+    return sorted(found, key=lambda access: _cost(access, boxes, len(names)))
+
+
+def _cost(access: Access, boxes: Boxes, attributes: int) -> float:
+    if access.blocks:
+        return access.candidates + _CELL_COST
+    members = boxes.members.size
+    # a box has about two leaves for each box that it overlaps with
+    return access.candidates + (
+        0 if 2 * access.candidates * members < may_be_listed(members, attributes - 1) else _TREE_COST
+    )
+
+
+def _candidates(boxes: Boxes, groups: Groups, names: tuple[str, ...], sample: Sample) -> tuple[float, list[float]]:
+    """How many boxes are in the group of a tuple, and for each attribute, how many of these it lets through."""
+    size = len(sample[names[0]])
+    if not size:
+        return 0.0, [0.0] * len(names)
     nothing = np.zeros(0, np.int64)
     wanted = np.stack([sample[name] for name in groups.equal]) if groups.equal else np.zeros((0, size), np.int64)
     located = np.empty(size, np.int64)
     shift = size.bit_length()
     count = locate(np.arange(size), shift, wanted, groups.slots, groups.keys, nothing, nothing, nothing, located)
-    rows = located[:count] & ((1 << shift) - 1)
+    rows, of_rows = located[:count] & ((1 << shift) - 1), located[:count] >> shift
     chosen = some(boxes.members.size, _SAMPLED_BOXES)
     counts = np.zeros(len(names), np.int64)
     count_inside(
-        located[:count] >> shift,
+        of_rows,
         groups.of_boxes[chosen],
         np.stack([sample[name][rows] for name in names]),
         np.stack([boxes.lows[name][chosen] for name in names]),
         np.stack([boxes.highs[name][chosen] for name in names]),
         counts,
     )
-    return dict(zip(names, (counts / size * (boxes.members.size / chosen.size)).tolist(), strict=True))
-
-
-def best(expected: Mapping[str, float]) -> str | None:
-    return min(expected, key=lambda name: expected[name], default=None)
+    in_group = np.bincount(groups.of_boxes, minlength=groups.count)[of_rows].sum() / size
+    return float(in_group), (counts / size * (boxes.members.size / chosen.size)).tolist()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from eddyline.kernels.grouped.access import SAMPLED_TUPLES, Sample, best, candidates, ranged, sample_of_constants, some
+from eddyline.kernels.grouped.access import Access, ranged, ways
 from eddyline.kernels.grouped.batch import Batch
+from eddyline.kernels.grouped.blocks import in_blocks
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.index import groups_of, index_of
 from eddyline.kernels.grouped.loops import Int, Ints, locate, radix_sorted, walk
+from eddyline.kernels.grouped.sample import SAMPLED_TUPLES, Sample, sample_of_constants, some
 
 #: an index beyond it (in bytes) does not stay in the processor's caches, unless tuples with near leaves come together
 _CACHED = 1 << 24
@@ -38,13 +40,17 @@ class Alternative:
     def __init__(self, boxes: Boxes) -> None:
         self._boxes = boxes
         self._groups = groups_of(boxes)
-        self._index = index_of(boxes, self._groups, best(candidates(boxes, self._groups, sample_of_constants(boxes))))
         self._sample: Sample | None = None
+        self.rebuild(self.ways()[0])
 
-    @property
-    def access(self) -> str | None:
-        """The attribute that boxes are found by, besides those in which they are points."""
-        return self._index.access
+    def rebuild(self, access: Access) -> None:
+        """Finds boxes in this way from now on."""
+        self.access = access
+        boxes = self._boxes
+        for blocks in access.blocks:
+            boxes = in_blocks(boxes, blocks)
+        groups = groups_of(boxes) if access.blocks else self._groups
+        self._index = index_of(boxes, groups, access.attribute, self._boxes.members.size)
 
     @property
     def bytes(self) -> int:
@@ -60,7 +66,7 @@ class Alternative:
         count = locate(
             rows,
             found.shift,
-            batch.stacked(index.groups.equal),
+            self._wanted(batch),
             index.groups.slots,
             index.groups.keys,
             batch.codes(index.access) if index.access is not None else np.zeros(0, np.int64),
@@ -101,6 +107,16 @@ class Alternative:
                 return True
             found.grow(at_least=self._boxes.members.size)
 
+    def _wanted(self, batch: Batch) -> Ints:
+        """What tuples are grouped by, an attribute a row."""
+        blocks = {each.name: each for each in self.access.blocks}
+        if not blocks:
+            return batch.stacked(self._index.groups.equal)
+        names = self._index.groups.equal
+        return np.stack(
+            [blocks[n].of(batch.codes(blocks[n].attribute)) if n in blocks else batch.codes(n) for n in names]
+        )
+
     def _observe(self, batch: Batch, rows: Ints) -> None:
         """Keeps some of the latest tuples, if there is a choice to be made from them."""
         if len(ranged(self._boxes, self._groups)) < 2:
@@ -112,10 +128,6 @@ class Alternative:
             for name in self._boxes.lows
         }
 
-    def expected(self) -> dict[str, float]:
-        """By attribute, the candidates of a tuple like those seen so far, if boxes are found by it."""
-        return candidates(self._boxes, self._groups, self._sample or sample_of_constants(self._boxes))
-
-    def rebuild(self, access: str | None) -> None:
-        if access != self.access:
-            self._index = index_of(self._boxes, self._groups, access)
+    def ways(self) -> list[Access]:
+        """The ways to find boxes, the best first for tuples like those seen so far, if there were any."""
+        return ways(self._boxes, self._groups, self._sample or sample_of_constants(self._boxes))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from eddyline.kernels.grouped.access import best
+from eddyline.kernels.grouped.access import Access
 from eddyline.kernels.grouped.alternative import Alternative, Found
 from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.boxes import Bounds, boxes_of, types_of
@@ -45,7 +45,7 @@ class Statistics:
 class Advice:
     """Which attributes to find members by, judged by the tuples seen so far."""
 
-    access: tuple[str | None, ...]  # by alternative
+    access: tuple[Access, ...]  # by alternative that can be true
     now: float  # candidates of a tuple
     then: float  # the same if the advice is followed
 
@@ -69,8 +69,8 @@ class GroupedFilter:
         self.statistics = Statistics()
 
     @property
-    def access(self) -> tuple[str | None, ...]:
-        """By alternative that can be true, the attribute that members are found by; None: only by equality, or all."""
+    def access(self) -> tuple[Access, ...]:
+        """By alternative that can be true, what members are found by besides equality."""
         return tuple(alternative.access for alternative in self._alternatives)
 
     @property
@@ -139,13 +139,16 @@ class GroupedFilter:
 
     def advice(self) -> Advice:
         """What to find members by, from the tuples seen so far. Costs some milliseconds; following it, a rebuild."""
-        expected = [alternative.expected() for alternative in self._alternatives]
-        access = tuple(map(best, expected))
-        now = sum(each[name] for each, name in zip(expected, self.access, strict=True) if name is not None)
-        then = sum(each[name] for each, name in zip(expected, access, strict=True) if name is not None)
-        return Advice(access, now, then)
+        ways = [alternative.ways() for alternative in self._alternatives]
+        now = sum(
+            next((way.candidates for way in known if way.is_like(alternative.access)), 0.0)
+            for known, alternative in zip(ways, self._alternatives, strict=True)
+        )
+        access = tuple(known[0] for known in ways)
+        return Advice(access, now, sum(way.candidates for way in access))
 
     def follow(self, advice: Advice) -> None:
         """Rebuilds what is to be found by another attribute. The matches stay the same."""
         for alternative, access in zip(self._alternatives, advice.access, strict=True):
-            alternative.rebuild(access)
+            if not access.is_like(alternative.access):
+                alternative.rebuild(access)

@@ -22,8 +22,10 @@ import numpy.typing as npt
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.loops import GREATEST, Ints, ShortInts, boxes_by_leaf, hash_table
 
-#: so much memory, for each box, may be spent on listing boxes at leaves
+#: so much memory, for each member, may be spent on listing boxes at leaves
 _LISTED_BYTES = 128
+#: … or so much in all: the caches hold it
+_LISTED_BYTES_AT_LEAST = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ class Index:
         return sum(array.nbytes for array in arrays) + sum(listed.bytes for listed in lists)
 
 
-def index_of(boxes: Boxes, groups: Groups, access: str | None) -> Index:
+def index_of(boxes: Boxes, groups: Groups, access: str | None, members: int) -> Index:
+    """The members are those of the boxes; there may be several boxes of one, but no more memory for them."""
     if access is None:
         first = last = groups.of_boxes
         cuts, group_starts, leaves = np.zeros(0, np.int64), np.zeros(0, np.int64), groups.count
@@ -111,7 +114,7 @@ def index_of(boxes: Boxes, groups: Groups, access: str | None) -> Index:
         first, last, cuts, group_starts = _leaves(boxes.lows[access], boxes.highs[access], groups)
         leaves = cuts.size
     checked = tuple(name for name in boxes.lows if name not in groups.equal and name != access)
-    is_narrow = _are_narrow(last - first + 1, _LISTED_BYTES // (4 + 16 * len(checked)))
+    is_narrow = _are_narrow(last - first + 1, may_be_listed(members, len(checked)))
     narrow, wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
     leaf_starts = _starts(first[narrow], last[narrow], leaves)
     by_leaf = narrow[boxes_by_leaf(first[narrow], last[narrow], leaf_starts)]
@@ -127,10 +130,15 @@ def index_of(boxes: Boxes, groups: Groups, access: str | None) -> Index:
     )
 
 
+def may_be_listed(members: int, checked: int) -> int:
+    """How often boxes may be listed at leaves, in all, if each has so many attributes that are still to be checked."""
+    return max(_LISTED_BYTES * members, _LISTED_BYTES_AT_LEAST) // (4 + 16 * checked)
+
+
 def _are_narrow(widths: Ints, listings: int) -> npt.NDArray[np.bool_]:
-    """As many boxes as may be listed at each of their leaves, the narrowest first; on average `listings` times."""
+    """The narrowest boxes, so that listed at each of their leaves they are `listings` at most."""
     listed = np.cumsum(np.bincount(widths) * np.arange(widths.max() + 1))
-    return widths < max(2, int(np.searchsorted(listed, listings * widths.size, side="right")))
+    return widths < max(2, int(np.searchsorted(listed, listings, side="right")))
 
 
 def _starts(first: Ints, last: Ints, leaves: int) -> ShortInts:

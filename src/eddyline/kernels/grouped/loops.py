@@ -264,10 +264,7 @@ def walk(
                 continue
             # the boxes of a node all hold its middle: left of it only where they begin matters, right of it the end
             left = (leaf >> (level - 1)) & 1 == 0
-            if left:
-                end = _end_of_low(low_keys, first, last, leaf)
-            else:
-                end = _end_of_high(high_keys, first, last, leaf)
+            end = _end_of_low(low_keys, first, last, leaf) if left else _end_of_high(high_keys, first, last, leaf)
             if used + end - first > found.size:
                 return i
             looked_at += end - first
