@@ -18,7 +18,7 @@ from eddyline.kernels.grouped.blocks import Blocks, blocks_of, shares
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.index import Groups, may_be_listed
 from eddyline.kernels.grouped.loops import count_inside, locate
-from eddyline.kernels.grouped.sample import Sample, some
+from eddyline.kernels.grouped.sample import Sample, sample_of_constants, some
 
 _SAMPLED_BOXES = 1 << 15
 #: what else there is to do for a tuple, measured, each as the number of candidates that are checked in the same time
@@ -52,24 +52,17 @@ def ways(boxes: Boxes, groups: Groups, sample: Sample) -> list[Access]:
         return [Access()]
     in_group, inside = _candidates(boxes, groups, names, sample)
     found = [Access(name, (), count) for name, count in zip(names, inside, strict=True)]
-    found.sort(key=lambda access: access.candidates)
+    # how wide boxes are is a matter of the constants: one has about two leaves for each that it overlaps with
+    _, overlaps = _candidates(boxes, groups, names, sample_of_constants(boxes))
+    listed = may_be_listed(boxes.members.size, len(names) - 1) / boxes.members.size
+    costs = [count + (0 if 2 * width < listed else _TREE_COST) for count, width in zip(inside, overlaps, strict=True)]
     if len(names) > 1:
-        parts = {
-            blocks: shares(boxes, blocks, sample[blocks.attribute]) for blocks in (blocks_of(boxes, n) for n in names)
-        }
+        cut = [blocks_of(boxes, name) for name in names]
+        parts = {blocks: shares(boxes, blocks, sample[blocks.attribute]) for blocks in cut}
         one, other = sorted(parts, key=lambda blocks: float(np.mean(parts[blocks])))[:2]
         found.append(Access(None, (one, other), in_group * float(np.mean(parts[one] * parts[other]))))
-    return sorted(found, key=lambda access: _cost(access, boxes, len(names)))
-
-
-def _cost(access: Access, boxes: Boxes, attributes: int) -> float:
-    if access.blocks:
-        return access.candidates + _CELL_COST
-    members = boxes.members.size
-    # a box has about two leaves for each box that it overlaps with
-    return access.candidates + (
-        0 if 2 * access.candidates * members < may_be_listed(members, attributes - 1) else _TREE_COST
-    )
+        costs.append(found[-1].candidates + _CELL_COST)
+    return [found[place] for place in np.argsort(costs, kind="stable")]
 
 
 def _candidates(boxes: Boxes, groups: Groups, names: tuple[str, ...], sample: Sample) -> tuple[float, list[float]]:
