@@ -1,0 +1,133 @@
+"""One alternative of a form: its boxes, their index, and what is known of the tuples that it has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eddyline.kernels.grouped.access import Access, ranged, ways
+from eddyline.kernels.grouped.batch import Batch
+from eddyline.kernels.grouped.blocks import in_blocks
+from eddyline.kernels.grouped.boxes import Boxes
+from eddyline.kernels.grouped.index import groups_of, index_of
+from eddyline.kernels.grouped.loops import Int, Ints, locate, radix_sorted, walk
+from eddyline.kernels.grouped.sample import SAMPLED_TUPLES, Sample, sample_of_constants, some
+
+#: an index beyond it (in bytes) does not stay in the processor's caches, unless tuples with near leaves come together
+_CACHED = 1 << 24
+
+
+class Found:
+    """Pairs found so far, each as member << shift | row."""
+
+    def __init__(self, shift: int, room: int, most: int | None = None) -> None:
+        self.shift = shift
+        self.keys = np.empty(room, np.int64)
+        self.tally = np.zeros(2, np.int64)  # pairs and candidates
+        self.by_row = True  # whether rows stand in order
+        self._most = most
+
+    @property
+    def is_too_much(self) -> bool:
+        return self._most is not None and bool(self.tally[0] > self._most)
+
+    def grow(self, at_least: int) -> None:
+        longer = np.empty(max(2 * self.keys.size, int(self.tally[0]) + at_least), np.int64)
+        longer[: self.tally[0]] = self.keys[: self.tally[0]]
+        self.keys = longer
+
+
+class Alternative:
+    def __init__(self, boxes: Boxes) -> None:
+        self._boxes = boxes
+        self._groups = groups_of(boxes)
+        self._sample: Sample | None = None
+        self.rebuild(self.ways()[0])
+
+    def rebuild(self, access: Access) -> None:
+        """Finds boxes in this way from now on."""
+        self.access = access
+        boxes = self._boxes
+        for blocks in access.blocks:
+            boxes = in_blocks(boxes, blocks)
+        groups = groups_of(boxes) if access.blocks else self._groups
+        self._index = index_of(boxes, groups, access.attribute, self._boxes.members.size)
+
+    @property
+    def bytes(self) -> int:
+        return self._index.bytes
+
+    def find(self, batch: Batch, found: Found) -> bool:
+        """Adds the pairs of a batch; false if they are too many, and then not all are there."""
+        index, rows = self._index, batch.rows(self._boxes)
+        if not rows.size:
+            return True
+        self._observe(batch, rows)
+        located = np.empty(rows.size, np.int64)
+        count = locate(
+            rows,
+            found.shift,
+            self._wanted(batch),
+            index.groups.slots,
+            index.groups.keys,
+            batch.codes(index.access) if index.access is not None else np.zeros(0, np.int64),
+            index.cuts,
+            index.group_starts,
+            located,
+        )
+        located = located[:count]
+        if index.bytes > _CACHED and count > 1:
+            located, _ = radix_sorted(located, found.shift, found.shift + int(index.leaves - 1).bit_length())
+            found.by_row = False
+        values, tree = batch.stacked(index.checked), index.tree
+        begin: Int = 0
+        while True:
+            begin = walk(
+                located,
+                begin,
+                found.shift,
+                index.leaf_starts,
+                index.by_leaf.members,
+                index.by_leaf.sides,
+                tree.height,
+                tree.levels,
+                tree.starts,
+                tree.by_first.leaves,
+                tree.by_first.members,
+                tree.by_first.sides,
+                tree.by_last.leaves,
+                tree.by_last.members,
+                tree.by_last.sides,
+                values,
+                found.keys,
+                found.tally,
+            )
+            if found.is_too_much:
+                return False
+            if begin == count:
+                return True
+            found.grow(at_least=self._boxes.members.size)
+
+    def _wanted(self, batch: Batch) -> Ints:
+        """What tuples are grouped by, an attribute a row."""
+        blocks = {each.name: each for each in self.access.blocks}
+        if not blocks:
+            return batch.stacked(self._index.groups.equal)
+        names = self._index.groups.equal
+        return np.stack(
+            [blocks[n].of(batch.codes(blocks[n].attribute)) if n in blocks else batch.codes(n) for n in names]
+        )
+
+    def _observe(self, batch: Batch, rows: Ints) -> None:
+        """Keeps some of the latest tuples, if there is a choice to be made from them."""
+        if len(ranged(self._boxes, self._groups)) < 2:
+            return
+        chosen = rows[some(rows.size, SAMPLED_TUPLES)]
+        older = self._sample or {}
+        self._sample = {
+            name: np.concatenate([older.get(name, chosen[:0]), batch.codes(name)[chosen]])[-SAMPLED_TUPLES:]
+            for name in self._boxes.lows
+        }
+
+    def ways(self) -> list[Access]:
+        """The ways to find boxes, the best first for tuples like those seen so far, if there were any."""
+        return ways(self._boxes, self._groups, self._sample or sample_of_constants(self._boxes))

@@ -1,0 +1,154 @@
+"""The grouped filter itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from eddyline.kernels.grouped.access import Access
+from eddyline.kernels.grouped.alternative import Alternative, Found
+from eddyline.kernels.grouped.batch import Batch
+from eddyline.kernels.grouped.boxes import Bounds, boxes_of, types_of
+from eddyline.kernels.grouped.form import Form
+from eddyline.kernels.grouped.loops import Ints, drop_repeated, radix_sorted, unpack
+
+#: of a batch for which nothing is known, so many tuples are tried first
+_FIRST_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of a tuple and a member whose predicate is true for it, each once, by member and then by row."""
+
+    rows: Ints  # places of tuples in the table they were found in
+    members: Ints  # ids
+
+    def __len__(self) -> int:
+        return int(self.rows.size)
+
+
+@dataclass
+class Statistics:
+    """What a filter has done so far. Candidates are the members that a tuple was compared with one by one."""
+
+    tuples: int = 0
+    candidates: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which attributes to find members by, judged by the tuples seen so far."""
+
+    access: tuple[Access, ...]  # by alternative that can be true
+    now: float  # candidates of a tuple
+    then: float  # the same if the advice is followed
+
+
+class GroupedFilter:
+    """Finds all pairs of a tuple and a member for which a form's predicate, with the member's constants, is true."""
+
+    def __init__(self, form: Form, members: pa.Table, ids: pa.Array, schema: pa.Schema | None = None) -> None:
+        """The schema of the tuples is needed only to give Python constants of attributes without parameters a type.
+
+        Members with the same id count as one: it is matched where any of them is (as for symbol IN (…)).
+        """
+        if len(ids) != members.num_rows and members.num_columns:  # without columns a table has no rows to count
+            raise ValueError(f"{members.num_rows} members have {len(ids)} ids")
+        self._ids, ranks = np.unique(np.asarray(ids.to_numpy(zero_copy_only=False), np.int64), return_inverse=True)
+        bounds = Bounds(members, len(ids), types_of(form, members, schema), form)
+        self._coders = bounds.coders
+        alternatives = [boxes_of(alternative, bounds, ranks) for alternative in form.alternatives]
+        self._alternatives = [Alternative(boxes) for boxes in alternatives if boxes.members.size]
+        self._may_repeat = len(self._alternatives) > 1 or self._ids.size < ranks.size
+        self.statistics = Statistics()
+
+    @property
+    def access(self) -> tuple[Access, ...]:
+        """By alternative that can be true, what members are found by besides equality."""
+        return tuple(alternative.access for alternative in self._alternatives)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the indexes."""
+        return sum(alternative.bytes for alternative in self._alternatives)
+
+    def matches(self, tuples: pa.Table) -> Matches:
+        """All pairs at once: they must fit into memory, at 32 bytes each."""
+        matches = self._matches(tuples, None)
+        assert matches is not None
+        return matches
+
+    def matches_in_pieces(self, tuples: pa.Table, most_pairs: int) -> Iterator[Matches]:
+        """The pairs of some tuples after those of others, at most so many in a piece unless it is of a single tuple.
+
+        Rows are those of the whole table. Pieces without pairs are left out.
+        """
+        begin, rows = 0, self._rows_for(most_pairs)
+        while begin < tuples.num_rows:
+            rows = max(1, min(rows, tuples.num_rows - begin))
+            piece = self._matches(tuples.slice(begin, rows), most_pairs if rows > 1 else None)
+            if piece is None:  # how many it would have been is not known
+                rows //= 4
+                continue
+            if len(piece):
+                yield Matches(piece.rows + begin, piece.members)
+            begin += rows
+            rows = min(4 * rows, int(0.9 * rows * most_pairs / max(len(piece), 1)))
+
+    def _rows_for(self, most_pairs: int) -> int:
+        seen = self.statistics
+        return int(0.9 * most_pairs * seen.tuples / seen.pairs) if seen.pairs else _FIRST_PIECE
+
+    def _matches(self, tuples: pa.Table, most: int | None) -> Matches | None:
+        began = time.perf_counter()
+        batch = Batch(tuples, self._coders)
+        shift = max(1, batch.size.bit_length())
+        found = Found(shift, self._room(batch.size), most)
+        for number, alternative in enumerate(self._alternatives):
+            if number and found.tally[0]:
+                found.by_row = False
+            if not alternative.find(batch, found):
+                return None
+        pairs, members = self._sorted(found)
+        unpack(pairs, shift, self._ids, members)
+        seen = self.statistics
+        seen.tuples += batch.size
+        seen.candidates += int(found.tally[1])
+        seen.pairs += pairs.size
+        seen.seconds += time.perf_counter() - began
+        return Matches(pairs, members)
+
+    def _room(self, tuples: int) -> int:
+        """For so many pairs that it will be enough, most likely. Memory that is never written to costs nothing."""
+        seen = self.statistics
+        return 1024 + tuples * max(8, int(1.5 * seen.pairs / max(seen.tuples, 1)))
+
+    def _sorted(self, found: Found) -> tuple[Ints, Ints]:
+        """The keys by member and then by row, and as much memory that is free."""
+        member_bits = int(max(self._ids.size - 1, 0)).bit_length()
+        keys = found.keys[: found.tally[0]]
+        keys, free = radix_sorted(keys, found.shift if found.by_row else 0, found.shift + member_bits)
+        count = drop_repeated(keys) if self._may_repeat else keys.size
+        return keys[:count], free[:count]
+
+    def advice(self) -> Advice:
+        """What to find members by, from the tuples seen so far. Costs some milliseconds; following it, a rebuild."""
+        ways = [alternative.ways() for alternative in self._alternatives]
+        now = sum(
+            next((way.candidates for way in known if way.is_like(alternative.access)), 0.0)
+            for known, alternative in zip(ways, self._alternatives, strict=True)
+        )
+        access = tuple(known[0] for known in ways)
+        return Advice(access, now, sum(way.candidates for way in access))
+
+    def follow(self, advice: Advice) -> None:
+        """Rebuilds what is to be found by another attribute. The matches stay the same."""
+        for alternative, access in zip(self._alternatives, advice.access, strict=True):
+            if not access.is_like(alternative.access):
+                alternative.rebuild(access)
