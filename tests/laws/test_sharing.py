@@ -67,9 +67,10 @@ def runs(examples: int) -> Any:
 
 
 @runs(150)
-@given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]))
-def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int) -> None:
-    with kernels_alone(), patch.dict(os.environ, EVERYONE):
+@given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
+def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int, few: int) -> None:
+    """Found by indexes, or compared one by one if there are no more than `few`."""
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.classes.MOST_JOINED", few):
         agree(several, given_data, batch_rows)
 
 
@@ -136,9 +137,9 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories())
-def test_queries_that_come_and_go_say_what_they_would_say_alone(events: tuple[tuple[str, Any], ...]) -> None:
-    with kernels_alone():
+@given(_stories(), st.sampled_from([0, 1000]))
+def test_queries_that_come_and_go_say_what_they_would_say_alone(events: tuple[tuple[str, Any], ...], few: int) -> None:
+    with kernels_alone(), patch("eddyline.spark.classes.MOST_JOINED", few):
         _the_same(events)
 
 

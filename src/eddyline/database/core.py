@@ -145,7 +145,7 @@ class Core:
     def _leave(self, query: StandingQuery) -> bool:
         """Take a query out of the engine; gives whether its log is nobody's now."""
         if query.record.seat is not None:
-            return self.engine.leave(query.record.seat)
+            return self.engine.leave(query.record.seat, query.query)
         self.engine.drop(query.record.log)
         return True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eddyline.kernels.task import Reference, Work, bound, done
+from eddyline.kernels.task import Reference, Work, bound, done, filled
 
 #: they are there because somebody is looking
 _WRAPPERS = ("RESULT_COLLECTOR", "EXPLAIN_ANALYZE")
@@ -42,6 +42,7 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
             yield Profile(references, (), 0)
             continue
         with bound(work) as connection:
+            next(filled(work, connection))
             ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
         told = json.loads(text)
         operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))

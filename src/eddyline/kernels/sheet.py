@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from eddyline.kernels.dialect import kernel_sql
+from eddyline.kernels.matching import Filter, Match
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
@@ -23,13 +24,14 @@ class Sheet:
 
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by leaf, the segments to open
     tables: dict[str, pa.Table] = field(default_factory=dict)  # by leaf, rows that come with the work
+    matches: list[Match] = field(default_factory=list)  # leaves that are found before the statement runs
     _parts: int = 0
 
     def read(self, paths: Sequence[str], fields: Mapping[str, str], columns: Sequence[str]) -> Frame:
         """Rows of segments: the columns they have with their types in Spark, and what is made of them."""
         if not paths:
             return self.empty(fields).selectExpr(*columns)
-        leaf = f"leaf{len(self.files) + len(self.tables)}"
+        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
         self.files[leaf] = tuple(paths)
         return Frame(self, f"SELECT * FROM {leaf}", list(fields), ()).selectExpr(*columns)
 
@@ -42,9 +44,16 @@ class Sheet:
         return Frame(self, f"SELECT {', '.join(columns)} WHERE false", list(fields), ())
 
     def table(self, rows: pa.Table) -> Frame:
-        leaf = f"leaf{len(self.files) + len(self.tables)}"
+        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
         self.tables[leaf] = rows
         return Frame(self, f"SELECT * FROM {leaf}", rows.column_names, ())
+
+    def matched(self, frame: Frame, filter_: Filter, number: str) -> Frame:
+        """The rows of a frame that members want, without the attributes they are found by; `number` tells which."""
+        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
+        self.matches.append(Match(leaf, frame.statement(), filter_, number))
+        columns = [column for column in frame.columns if column not in filter_.attributes]
+        return Frame(self, f"SELECT * FROM {leaf}", [*columns, number], ())
 
     def new_name(self) -> str:
         self._parts += 1
@@ -132,6 +141,9 @@ class Frame:
     def joined(self, other: Frame, condition: str, how: str = "inner") -> Frame:
         sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
         return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
+
+    def matched(self, filter_: Filter, number: str) -> Frame:
+        return self._sheet.matched(self, filter_, number)
 
     def _made(self, sql: str, columns: list[str]) -> Frame:
         return Frame(self._sheet, sql, columns, (self,))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from eddyline.columnar.gathering import tables_of
 from eddyline.errors import StorageUnreadable
 from eddyline.kernels.dialect import MACROS
+from eddyline.kernels.matching import MOST_PAIRS, Match, pieces
 from eddyline.log.answers import CLASS, QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -51,6 +52,8 @@ class Work:
     tables: Mapping[str, pa.Table]
     schema: pa.Schema  # of the segments it writes
     folder: str  # where they go
+    matches: Sequence[Match] = ()
+    by_row: bool = False  # whether the statement works row by row, so that matches can come piece by piece
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,25 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
 
 def _computed(work: Work) -> Iterator[pa.RecordBatch]:
     with bound(work) as connection:
-        # the columns are named by their place: a result may have names that no table could
-        for batch in connection.sql(work.statement).to_arrow_reader():
-            columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+        for _ in filled(work, connection):
+            # the columns are named by their place: a result may have names that no table could
+            for batch in connection.sql(work.statement).to_arrow_reader():
+                columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+
+
+def filled(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Fill the leaves that are matched; once, or as often as there are pieces."""
+    storage = Storage(work.root)
+    if work.by_row and len(work.matches) == 1:
+        (match,) = work.matches
+        for piece in pieces(match, connection, storage, MOST_PAIRS):
+            connection.register(match.leaf, piece)
+            yield
+        return
+    for match in work.matches:
+        connection.register(match.leaf, pa.concat_tables(pieces(match, connection, storage, MOST_PAIRS)))
+    yield
 
 
 @contextmanager
@@ -93,7 +111,7 @@ def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
     except (duckdb.IOException, OSError) as problem:
         raise StorageUnreadable(str(problem).splitlines()[0]) from problem
     finally:
-        for name in (*work.files, *work.tables):
+        for name in (*work.files, *work.tables, *(match.leaf for match in work.matches)):
             connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 

@@ -63,6 +63,7 @@ class SparkRun(ScriptRun):
         self._master = master
         self._extents: list[Extent] = []
         self._shapes: dict[str, Shape] = {}
+        self._standing: dict[str, BoundQuery] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
 
@@ -129,6 +130,7 @@ class SparkRun(ScriptRun):
     def _register(self, step: Register) -> Iterator[Answer]:
         plan = optimize(step.query.plan, self._without_rules).plan
         start = self._starts.of(step.query.streams)
+        self._standing[step.name] = step.query
         seat = self._engine.register(step.name, step.query, plan, start, history=True)
         self._shapes[step.name] = self._engine.shape(step.name, step.query, seat)
         if self._engine.journal.number:  # data has flowed: it begins at once, with all that has passed
@@ -140,7 +142,7 @@ class SparkRun(ScriptRun):
         if shape is None or shape.seat is None:
             self._engine.drop(name)
         else:
-            self._engine.leave(shape.seat)
+            self._engine.leave(shape.seat, self._standing[name])
 
     def _explained(self, step: Show) -> str:
         start = self._starts.of(step.query.streams)

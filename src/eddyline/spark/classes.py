@@ -3,42 +3,102 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.sharing import QUERY, Form
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.types import DataType
 from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
+from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms
-from eddyline.spark.evaluate.members import SINCE, Members
+from eddyline.spark.evaluate.members import SINCE, Members, MemberTable
 from eddyline.spark.executor import Standing
+from eddyline.spark.literal import spark_type
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
+#: so many members are looked at one by one; beyond that an index finds those who want a row (measured)
+MOST_JOINED = 16
+#: where the tables of members are that workers read; the catalog has everything that is in them
+FOLDER = "classes"
 
 
-@dataclass
-class _Table:
-    """The members of one form."""
+class FormTable:
+    """The members of one form: rows of an Arrow table, and those that have come and gone since it was made."""
 
-    form: Form
-    above: tuple[DataType, ...]
-    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # by number: since, constants
+    def __init__(self, form: Form, above: tuple[DataType, ...]) -> None:
+        self.form = form
+        constants = [
+            *((f"_p{i}", t) for i, t in enumerate(form.constants)),
+            *((f"_a{i}", t) for i, t in enumerate(above)),
+        ]
+        self._schema = pa.schema(
+            [(QUERY, pa.int64()), (SINCE, pa.int64()), *((name, arrow_type(type_)) for name, type_ in constants)]
+        )
+        self._fields = {QUERY: "BIGINT", SINCE: "BIGINT", **{name: spark_type(type_) for name, type_ in constants}}
+        self._rows = self._schema.empty_table()
+        self._added: dict[int, tuple[Any, ...]] = {}
+        self._gone: set[int] = set()
+        self._table: MemberTable | None = None
+        self._paths: list[str] = []
 
-    def arrow(self) -> pa.Table:
-        names = [*(f"_p{i}" for i in range(len(self.form.constants))), *(f"_a{i}" for i in range(len(self.above)))]
-        types = [arrow_type(type_) for type_ in (*self.form.constants, *self.above)]
-        schema = pa.schema([*((n, pa.int64()) for n in (QUERY, SINCE)), *zip(names, types, strict=True)])
-        columns = zip(*((number, *row) for number, row in self.rows.items()), strict=True)
-        return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+    def __len__(self) -> int:
+        return int(self._rows.num_rows) + len(self._added) - len(self._gone)
+
+    def add(self, number: int, since: int, constants: Sequence[Any]) -> None:
+        self._added[number] = (number, since, *constants)
+        self._table = None
+
+    def add_all(self, first: int, since: int, constants: pa.Table) -> None:
+        """Members with numbers from `first` on, a row for each."""
+        numbers = pa.array(np.arange(first, first + constants.num_rows))
+        sinces = pa.repeat(pa.scalar(since, pa.int64()), constants.num_rows)
+        columns = [numbers, sinces, *constants.columns]
+        self._rows = pa.concat_tables([self._rows, pa.table(columns, schema=self._schema)])
+        self._table = None
+
+    def drop(self, number: int) -> None:
+        self._table = None
+        if self._added.pop(number, None) is None:
+            self._gone.add(number)
+
+    def settled(self, storage: Storage, folder: str) -> MemberTable:
+        """The members as they are now, in a file if they are many; a batch that runs may still read the file before."""
+        if self._table is None:
+            if self._gone:
+                gone = pa.array(sorted(self._gone), pa.int64())
+                self._rows = self._rows.filter(pc.invert(pc.is_in(self._rows.column(QUERY), gone)))
+                self._gone.clear()
+            if self._added:
+                columns = zip(*self._added.values(), strict=True)
+                arrays = [pa.array(c, f.type) for c, f in zip(columns, self._schema, strict=True)]
+                self._rows = pa.concat_tables([self._rows, pa.table(arrays, schema=self._schema)])
+                self._added.clear()
+            self._table = MemberTable(self._fields, self._rows)
+            if len(self) > MOST_JOINED:
+                path = f"{folder}/{uuid.uuid4().hex}.parquet"
+                storage.write_table(path, self._rows)
+                self._table = MemberTable(self._fields, None, path)
+                self._paths.append(path)
+                for old in self._paths[:-2]:
+                    storage.delete(old)
+                self._paths = self._paths[-2:]
+        return self._table
+
+    @property
+    def latest(self) -> int:
+        """The largest `_since`, once settled."""
+        return int(pc.max(self._rows.column(SINCE)).as_py() or 0)
 
 
 @dataclass
@@ -46,88 +106,94 @@ class QueryClass(Standing):
     """Queries of one shape at work. Its log has the answers of all of them; the last column tells whose."""
 
     shape: Shape | None = None
-    numbers: dict[int, _Table] = field(default_factory=dict)  # of the members
-    settled: bool = False
+    storage: Storage | None = None
     next_number: int = 1
-    _forms: dict[tuple[TypedExpr | None, tuple[DataType, ...]], _Table] = field(default_factory=dict)
+    forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
+    settled: bool = False
 
-    def add(self, number: int, shape: Shape, since: int) -> None:
+    def __len__(self) -> int:
+        return sum(len(table) for table in self.forms.values())
+
+    def table(self, shape: Shape) -> FormTable:
+        """Where members with the predicate of a shape are."""
+        self.settled = False
         key = shape.predicate, shape.where
-        if key not in self._forms:
-            form = Form(f"f{self.next_number}", shape.predicate, shape.where)
-            self._forms[key] = _Table(form, shape.above)
-        table = self.numbers[number] = self._forms[key]
-        table.rows[number] = (since, *shape.constants)
-        self.next_number = max(self.next_number, number + 1)
-        self.settled = False
+        if key not in self.forms:
+            self.forms[key] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
+        return self.forms[key]
 
-    def drop(self, number: int) -> None:
-        table = self.numbers.pop(number)
-        del table.rows[number]
-        self.settled = False
-        if not table.rows:
-            self._forms = {key: other for key, other in self._forms.items() if other is not table}
+    def drop(self, number: int, shape: Shape) -> None:
+        table = self.table(shape)
+        table.drop(number)
+        if not len(table):
+            del self.forms[shape.predicate, shape.where]
 
     def settle(self) -> None:
         """Take in who has come and gone; between batches, so that a batch sees the same members from start to end."""
         if self.settled:
             return
-        self.settled = True
-        assert self.shape is not None
-        tables = list(self._forms.values())
-        rows = [row for table in tables for row in table.rows.values()]
-        since = max((since for since, *_ in rows), default=0)
-        self.members = Members({t.form.name: t.arrow() for t in tables}, len(self.shape.above), since)
+        assert self.shape is not None and self.storage is not None
+        tables = list(self.forms.values())
+        folder = f"{FOLDER}/{self.name}"
+        known = {table.form.name: table.settled(self.storage, folder) for table in tables}
+        self.members = Members(known, len(self.shape.above), max((table.latest for table in tables), default=0))
         plan = with_forms(self.shape.plan, tuple(table.form for table in tables))
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
+        self.settled = True
 
 
 class Classes:
     """All classes of an engine. A query of a shape that has been seen often enough gets a seat in a class."""
 
-    def __init__(self, share_from: int) -> None:
+    def __init__(self, storage: Storage, share_from: int) -> None:
+        self._storage = storage
         self._share_from = share_from  # the how-manieth query of a shape is the first to be a member of a class
         self._alone: dict[Any, int] = {}  # by shape, how many queries stand for themselves
         self._by_key: dict[Any, QueryClass] = {}
         self._last = 0
+        storage.delete_folder(FOLDER)
 
-    def seat(self, shape: Shape, start: int | None, closed: int | None) -> Seat | None:
-        """Where a new query of this shape goes; None: it stands for itself."""
+    def seat(self, shape: Shape, start: int | None, closed: int | None, always: bool = False) -> Seat | None:
+        """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
         key = _key(shape, start)
-        if key not in self._by_key:
-            self._alone[key] = self._alone.get(key, 0) + 1
-            if self._alone[key] < self._share_from:
-                return None
-            log, number, earlier = f"{CLASS}{self._last + 1}", 1, 0
-        else:
-            found = self._by_key[key]
-            log, number, earlier = found.name, found.next_number, _windows_between(shape, found.start, start)
         begin = None if start is None else max(start, LOW if closed is None else closed + 1)
-        return Seat(log, number, begin, earlier)
+        found = self._by_key.get(key)
+        if found is not None:
+            return Seat(found.name, found.next_number, begin, _windows_between(shape, found.start, start))
+        self._alone[key] = self._alone.get(key, 0) + 1
+        if self._alone[key] < self._share_from and not always:
+            return None
+        return Seat(f"{CLASS}{self._last + 1}", 1, begin)
 
-    def take(self, seat: Seat, shape: Shape, standing: Standing) -> QueryClass:
-        """Let a query have its seat; gives its class."""
+    def take(self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None) -> QueryClass:
+        """Let a query have its seat, or as many as there are rows of constants; gives its class."""
         key = _key(shape, standing.start)
         found = self._by_key.get(key)
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)
-            found.shape = shape
+            found.shape, found.storage = shape, self._storage
             self._by_key[key] = found
             self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
         stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
         since = standing.since.get(stream, 0) if slide_of(shape.plan) is None else 0  # windows may look back
-        found.add(seat.number, shape, since)
+        if constants is None:
+            found.table(shape).add(seat.number, since, shape.constants)
+        else:
+            found.table(shape).add_all(seat.number, since, constants)
+        came = 1 if constants is None else constants.num_rows
+        found.next_number = max(found.next_number, seat.number + came)
         return found
 
-    def leave(self, seat: Seat) -> QueryClass:
-        found = next(found for found in self._by_key.values() if found.name == seat.log)
-        found.drop(seat.number)
-        if not found.numbers:
+    def leave(self, seat: Seat, shape: Shape) -> QueryClass:
+        found = self.named(seat.log)
+        found.drop(seat.number, shape)
+        if not len(found):
             self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
+            self._storage.delete_folder(f"{FOLDER}/{found.name}")
         return found
 
-    def named(self, log: str) -> QueryClass | None:
-        return next((found for found in self._by_key.values() if found.name == log), None)
+    def named(self, log: str) -> QueryClass:
+        return next(found for found in self._by_key.values() if found.name == log)
 
 
 def sharing_from(wanted: int | None) -> int:

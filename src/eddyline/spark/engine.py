@@ -95,7 +95,7 @@ class Engine:
         self.tables = Tables(self.spark, self.storage, set_aside)
         self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use_kernels(kernels))
         self.results = ResultLog(self.storage)
-        self.classes = Classes(sharing_from(share_from))
+        self.classes = Classes(self.storage, sharing_from(share_from))
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
         self._guard = threading.RLock()
@@ -145,11 +145,13 @@ class Engine:
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
 
-    def leave(self, seat: Seat) -> bool:
+    def leave(self, seat: Seat, query: BoundQuery) -> bool:
         """End a member of a class; gives whether the class has ended with it."""
+        shape = shape_of(query.plan, query.columns)
+        assert shape is not None
         with self.executor.changing:
-            left = self.classes.leave(seat)
-            if left.numbers:
+            left = self.classes.leave(seat, shape)
+            if len(left):
                 return False
             self.executor.drop(left.name)
             return True

@@ -63,7 +63,11 @@ def works_of(
         if frame is not None:
             made = cast(Frame, frame)
             schema = segment_schema(made.columns, stage)
-            works.append(Work(stage.name, number, root, made.statement(), sheet.files, sheet.tables, schema, folder))
+            leaves = (sheet.files, sheet.tables)
+            by_row = stage.kind == LINEAR and not any(s.minus for log in part.logs.values() for s in log.fresh)
+            works.append(
+                Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row)
+            )
     return works
 
 

@@ -58,17 +58,17 @@ class SparkFrames:
     def read(self, paths: Sequence[str], fields: Mapping[str, str], columns: Sequence[str]) -> Frame:
         ddl = ", ".join(f"{back_quoted(name)} {type_}" for name, type_ in fields.items())
         if not paths:
-            return _frame(self._spark.createDataFrame([], ddl).selectExpr(*columns))
+            return as_frame(self._spark.createDataFrame([], ddl).selectExpr(*columns))
         urls = [self._storage.url(path) for path in paths]
-        return _frame(self._spark.read.schema(ddl).parquet(*urls).selectExpr(*columns))
+        return as_frame(self._spark.read.schema(ddl).parquet(*urls).selectExpr(*columns))
 
     def range(self, low: int, end: int, step: int = 1) -> Frame:
-        return _frame(self._spark.range(low, end, step, 1))
+        return as_frame(self._spark.range(low, end, step, 1))
 
     def table(self, rows: pa.Table) -> Frame:
         if not rows.num_rows:
             return self.read([], dict.fromkeys(rows.column_names, "BIGINT"), [*rows.column_names])
-        return _frame(self._spark.createDataFrame(rows))
+        return as_frame(self._spark.createDataFrame(rows))
 
 
 def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
@@ -76,19 +76,19 @@ def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Fra
     if not aggregates:
         return frame.select(*keys).distinct()
     if isinstance(frame, sheet.Frame):
-        return _frame(frame.grouped(keys, aggregates))
+        return as_frame(frame.grouped(keys, aggregates))
     from pyspark.sql import functions as F
 
-    return _frame(cast(Any, frame).groupBy(*keys).agg(*(F.expr(text) for text in aggregates)))
+    return as_frame(cast(Any, frame).groupBy(*keys).agg(*(F.expr(text) for text in aggregates)))
 
 
 def joined(left: Frame, right: Frame, condition: str, how: str = "inner") -> Frame:
     """The pairs of rows that satisfy a condition; the columns of both have different names."""
     if isinstance(left, sheet.Frame):
-        return _frame(left.joined(cast(Any, right), condition, how))
+        return as_frame(left.joined(cast(Any, right), condition, how))
     from pyspark.sql import functions as F
 
-    return _frame(cast(Any, left).join(right, F.expr(condition), how))
+    return as_frame(cast(Any, left).join(right, F.expr(condition), how))
 
 
 def few(frame: Frame) -> Frame:
@@ -97,8 +97,8 @@ def few(frame: Frame) -> Frame:
         return cast(Frame, frame)
     from pyspark.sql import functions as F
 
-    return _frame(F.broadcast(cast(Any, frame)))
+    return as_frame(F.broadcast(cast(Any, frame)))
 
 
-def _frame(made: Any) -> Frame:
+def as_frame(made: Any) -> Frame:
     return cast(Frame, made)

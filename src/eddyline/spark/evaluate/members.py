@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,20 +15,43 @@ SINCE = "_since"
 
 
 @dataclass(frozen=True)
+class MemberTable:
+    """The members of one form: `_query`, `_since`, and the constants as _p0, …, _a0, …
+
+    Few come along with the work, as `rows`; many are in a file, where workers find them and keep them.
+    """
+
+    fields: Mapping[str, str]  # the columns with their types in Spark
+    rows: pa.Table | None
+    path: str | None = None
+
+    def frame(self, frames: Frames) -> Frame:
+        if self.path is not None:
+            return frames.read([self.path], self.fields, list(self.fields))
+        assert self.rows is not None
+        return frames.table(self.rows)
+
+
+@dataclass(frozen=True)
 class Members:
-    """Tables by the name of their form: `_query`, `_since`, and the constants as _p0, …, _a0, …
+    """All members, by the name of their form.
 
     From which window on a member is answered is for its reader to know: windows before that cost little.
     """
 
-    tables: dict[str, pa.Table]
+    tables: Mapping[str, MemberTable]
     above: int  # how many constants of HAVING each has
     since: int  # the largest `_since`
 
     def frame(self, form: str, frames: Frames) -> Frame:
-        return few(frames.table(self.tables[form]))
+        return few(self.tables[form].frame(frames))
 
     def everyone(self, frames: Frames) -> Frame:
         """All members, of whatever form: number, and the constants of HAVING."""
         columns = [QUERY, *(f"_a{i}" for i in range(self.above))]
-        return few(frames.table(pa.concat_tables([table.select(columns) for table in self.tables.values()])))
+        found: Frame | None = None
+        for table in self.tables.values():
+            part = table.frame(frames).select(*columns)
+            found = part if found is None else found.unionAll(part)
+        assert found is not None
+        return few(found)
