@@ -52,6 +52,13 @@ class Column(Expr):
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """The value of a constant that is given later, by name: `:low` in the template of many queries."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Literal(Expr):
     """A constant."""
 

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from sqlglot import exp
 
 from eddyline.algebra.coercion import can_cast, cast_implicitly
-from eddyline.algebra.expression import Call, Literal, TypedExpr
+from eddyline.algebra.expression import Call, Literal, Parameter, TypedExpr
 from eddyline.algebra.types import (
     BOOLEAN,
     DATE,
@@ -34,7 +34,10 @@ from eddyline.binder.position import position_of
 from eddyline.errors import InvalidGrouping, NotSupported, Position, TypeMismatch
 from eddyline.language import syntax
 
-__all__ = ["Scope", "bind", "bind_predicate", "coerce", "data_type", "position_of"]
+#: of a placeholder, in its meta: the type of what will be put in its place
+TYPE = "parameter"
+
+__all__ = ["TYPE", "Scope", "bind", "bind_predicate", "coerce", "data_type", "position_of"]
 
 
 class Scope(Protocol):
@@ -134,6 +137,14 @@ class Binder:
 
     def star(self, node: exp.Expr) -> TypedExpr:
         raise NotSupported("* is no value; it stands alone in SELECT, or in COUNT(*)", position_of(node))
+
+    def parameter(self, node: exp.Expr) -> TypedExpr:
+        """What a template leaves open; who binds it has said of which type it will be."""
+        type_ = node.meta.get(TYPE)
+        if type_ is None:
+            hint = "db.queries(template, constants) takes a template with parameters and a table of their values"
+            raise NotSupported(f"nothing is given for the parameter :{node.name}", position_of(node), hint)
+        return Literal(Parameter(node.name), type_)
 
     def constant(self, node: exp.Expr) -> TypedExpr:
         assert isinstance(node, exp.Literal)
@@ -262,6 +273,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Dot: Binder.dotted,
     exp.Star: Binder.star,
     exp.Literal: Binder.constant,
+    exp.Placeholder: Binder.parameter,
     exp.RawString: Binder.text,
     exp.Concat: Binder.text,
     exp.Null: Binder.null,
@@ -332,7 +344,6 @@ _REFUSALS: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Lambda, "functions written with -> are not supported"),
     (exp.Distinct, "DISTINCT belongs behind SELECT or inside an aggregate"),
     (exp.WithinGroup, "WITHIN GROUP is not supported; use percentile(x, share)"),
-    (exp.Placeholder, "parameters are not supported"),
     (exp.Tuple, "a list of values cannot stand here"),
     (exp.Alias, "a name cannot be given inside an expression"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,12 @@ from eddyline.algebra.expression import Call, Literal, TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
+from eddyline.algebra.types import DataType
 from eddyline.binder.attach import USER, bind_attach, bind_continuous
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
-from eddyline.binder.expression import bind, bind_predicate, coerce, position_of
+from eddyline.binder.expression import TYPE, bind, bind_predicate, coerce, position_of
 from eddyline.binder.extent import bind_extent
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.scope import FromScope, Relation
@@ -27,6 +28,7 @@ from eddyline.errors import (
     InvalidDefinition,
     MissingTime,
     NotSupported,
+    SyntaxProblem,
     UnknownColumn,
     UnknownExtent,
     UnknownName,
@@ -122,6 +124,18 @@ class StatementBinder:
         if isinstance(node.args["query"], syntax.AttachTag):
             return self._tag_continuously(node.args["query"], name)
         return self._register(name, bind_query(node.args["query"], self._env))
+
+    def template(self, tree: exp.Expr, types: Mapping[str, DataType]) -> BoundQuery:
+        """A query with parameters, of which the types are given by name; it is not entered into the catalog."""
+        if not isinstance(tree, syntax.Query):
+            raise SyntaxProblem("a template is a query: SELECT …", position_of(tree), "leave CREATE QUERY away")
+        for placeholder in tree.find_all(exp.Placeholder):
+            if placeholder.name not in types:
+                guess = nearest(placeholder.name, types)
+                hint = f"did you mean {guess}?" if guess else f"the constants have {', '.join(types)}"
+                raise UnknownName(f"the constants have no column {placeholder.name}", position_of(placeholder), hint)
+            placeholder.meta[TYPE] = types[placeholder.name]
+        return bind_query(tree, self._env)
 
     def _bare_query(self, node: syntax.Query) -> list[Step]:
         query = bind_query(node, self._env)

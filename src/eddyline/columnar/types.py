@@ -24,6 +24,15 @@ _SIMPLE: dict[str, pa.DataType] = {
     "INTERVAL": pa.duration("us"),
     "NULL": pa.null(),
 }
+_SIMILAR = {
+    pa.large_string(): "STRING",
+    pa.string_view(): "STRING",
+    pa.uint8(): "SMALLINT",
+    pa.uint16(): "INTEGER",
+    pa.uint32(): "BIGINT",
+    pa.float16(): "FLOAT",
+    pa.date64(): "DATE",
+}
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
@@ -39,6 +48,24 @@ def arrow_type(type_: DataType) -> pa.DataType:
     if type_.name not in _SIMPLE:
         raise NotSupported(f"a column of type {type_} cannot be stored")
     return _SIMPLE[type_.name]
+
+
+def language_type(type_: pa.DataType) -> DataType:
+    """The type of the language that holds the values of an Arrow type.
+
+    >>> str(language_type(pa.uint16())), str(language_type(pa.large_string()))
+    ('INTEGER', 'STRING')
+    """
+    if pa.types.is_dictionary(type_):
+        return language_type(type_.value_type)
+    if pa.types.is_decimal(type_):
+        return DataType("DECIMAL", (type_.precision, type_.scale))
+    if pa.types.is_timestamp(type_):
+        return DataType("TIMESTAMP")
+    name = next((name for name, known in _SIMPLE.items() if known == type_), None) or _SIMILAR.get(type_)
+    if name is None:
+        raise NotSupported(f"a constant cannot be of the Arrow type {type_}")
+    return DataType(name)
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

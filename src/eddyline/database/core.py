@@ -11,16 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from eddyline.algebra.node import Operator
+from eddyline.algebra.types import DataType
 from eddyline.binder.statement import Define, Register, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
-from eddyline.database.definitions import Definitions, StandingQuery
+from eddyline.columnar.types import language_type
+from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
-from eddyline.database.statements import Definition, StatementLog, dropped
+from eddyline.database.sets import NAME, QuerySet
+from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog, dropped
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
 from eddyline.log.segment import Segment
@@ -82,7 +88,7 @@ class Core:
                 self._replay(definition)
             for log in dropped(definitions):
                 self._free(log)
-            if self.definitions.queries:
+            if self.definitions.queries or self.definitions.sets:
                 self.engine.start()
         except BaseException:
             self._lock.release()
@@ -90,7 +96,7 @@ class Core:
 
     # -- definitions --------------------------------------------------------------------------------------------------
 
-    def remember(self, kind: str, text: str, base: Path, **more: Any) -> None:
+    def remember(self, kind: str, text: str, base: Path | str, **more: Any) -> None:
         self.statements.append(Definition(self.statements.next_number, kind, text, str(base), **more))
 
     def define(self, extent: Extent, base: Path, check: bool = True) -> None:
@@ -116,6 +122,46 @@ class Core:
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
+    def add_set(self, record: SetRecord, query: BoundQuery, values: pa.Table) -> StandingSet:
+        """Let the queries of a template stand, one for each row of values."""
+        first = record.query
+        assert first.seat is not None
+        moment = Moment(first.reached, first.closed, first.entry, first.arrived)
+        standing = self.engine.prepare(first.log, query, self.plan(query), moment)
+        self.engine.stand_all(standing, query, first.seat, values)
+        many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), query)
+        self.definitions.sets.append(many)
+        return many
+
+    def drop_like(self, pattern: str) -> int:
+        """Drop all queries whose names are LIKE a pattern; gives how many."""
+        names = [query.record.name for query in self.definitions.queries.values()]
+        found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), pattern.lower()).to_pylist()
+        dropped = 0
+        for name in [name for name, matches in zip(names, found, strict=True) if matches]:
+            query = self.definitions.withdraw(name)
+            assert query is not None
+            self.definitions.catalog.drop_query(name)
+            self.withdraw(query)
+            dropped += 1
+        for many in list(self.definitions.sets):
+            numbers = many.members.like(pattern)
+            if numbers:
+                self._leave_set(many, numbers)
+            dropped += len(numbers)
+        return dropped
+
+    def _leave_set(self, many: StandingSet, numbers: list[int]) -> None:
+        many.members.drop(numbers)
+        if not len(many.members):
+            self.definitions.sets.remove(many)
+        log = many.members.seat.log
+        if self.engine.leave(log, numbers, many.query):
+            self.reader.forget(log)
+            with self._news:
+                self._garbage.append(log)
+                self._news.notify_all()
+
     def withdraw(self, query: StandingQuery) -> None:
         if not self._leave(query):
             return  # others have the same log
@@ -126,6 +172,13 @@ class Core:
 
     def _replay(self, definition: Definition) -> None:
         """A definition takes its place again. An input that is not there now is no reason to lose the rest."""
+        if definition.many is not None:
+            values = self.storage.read_table(definition.many.values)
+            self.add_set(definition.many, self.definitions.bind_template(definition.text, types_of(values)), values)
+            return
+        if definition.kind == DROP_LIKE:
+            self.drop_like(definition.text)
+            return
         for step in self.definitions.replay(definition.text):
             if isinstance(step, Define):
                 try:
@@ -145,7 +198,7 @@ class Core:
     def _leave(self, query: StandingQuery) -> bool:
         """Take a query out of the engine; gives whether its log is nobody's now."""
         if query.record.seat is not None:
-            return self.engine.leave(query.record.seat, query.query)
+            return self.engine.leave(query.record.seat.log, [query.record.seat.number], query.query)
         self.engine.drop(query.record.log)
         return True
 
@@ -229,8 +282,9 @@ class Core:
             for extent in self.definitions.catalog.extents.values()
             if extent.timestamp is None and extent.kind == PUSHED
         }
-        queries = list(self.definitions.queries.values())
-        return any(q.record.kind != STREAM and untimed.intersection(q.query.streams) for q in queries)
+        queries = [(q.record.kind, q.query) for q in list(self.definitions.queries.values())]
+        queries += [(many.members.record.query.kind, many.query) for many in list(self.definitions.sets)]
+        return any(kind != STREAM and untimed.intersection(query.streams) for kind, query in queries)
 
     def beat(self) -> None:
         """Let the clock show what time it is, if somebody waits for that."""
@@ -261,7 +315,7 @@ class Core:
     def flush(self) -> None:
         """Wait until everything that has come in is answered; without queries there is nothing to wait for."""
         self.check()
-        if not self.definitions.queries:
+        if not self.definitions.queries and not self.definitions.sets:
             return
         try:
             self.engine.flush()
@@ -278,7 +332,7 @@ class Core:
         return self.engine.changes(at_work.stages[-1], segments, since)
 
     def is_standing(self, query: StandingQuery) -> bool:
-        return self.definitions.queries.get(query.record.name.lower()) is query
+        return self.definitions.is_standing(query)
 
     # -- trouble ------------------------------------------------------------------------------------------------------
 
@@ -329,3 +383,8 @@ class Core:
         if self._temporary and os.path.isdir(self.storage.root):
             shutil.rmtree(self.storage.root, ignore_errors=True)
         self._lock.release()
+
+
+def types_of(values: pa.Table) -> dict[str, DataType]:
+    """The types of the parameters that a table has values for."""
+    return {field.name: language_type(field.type) for field in values.schema if field.name != NAME}

@@ -10,6 +10,7 @@ from typing import Any
 
 from eddyline.database.core import Core
 from eddyline.database.handle import QueryHandle
+from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
 from eddyline.database.rows import Rows
 from eddyline.database.status import QueryStatus, Status
@@ -58,9 +59,9 @@ class Database:
         return QueryHandle(self._core, self._core.definitions.standing(name), since)
 
     @property
-    def queries(self) -> tuple[str, ...]:
-        """The names of the queries that stand."""
-        return tuple(query.record.name for query in list(self._core.definitions.queries.values()))
+    def queries(self) -> Queries:
+        """The queries that stand, by name; called, it creates many: `db.queries(template, constants)`."""
+        return Queries(self._core)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -135,7 +136,7 @@ class Database:
             rows={name: streams[name].last_index if name in streams else 0 for name in self.streams},
             queries=queries,
             batches=results.last.batch + 1,
-            waiting=core.engine.journal.number - results.last.entry if queries else 0,
+            waiting=core.engine.journal.number - results.last.entry if len(self.queries) else 0,
             rejects=dict(core.rejects.counts),
             problem=None if failure is None else failure.message,
             warnings=list(core.warnings),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eddyline.algebra.types import DataType
 from eddyline.binder.statement import StatementBinder, Step
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
+from eddyline.database.sets import QuerySet
 from eddyline.database.statements import QueryRecord
 from eddyline.errors import UnknownExtent, UnknownName, nearest
 from eddyline.language import Statement, parse_statement
@@ -28,6 +30,18 @@ class StandingQuery:
     query: BoundQuery
 
 
+@dataclass(frozen=True)
+class StandingSet:
+    """The queries of a template at work."""
+
+    members: QuerySet
+    query: BoundQuery  # with parameters
+
+    def find(self, name: str) -> StandingQuery | None:
+        record = self.members.find(name)
+        return None if record is None else StandingQuery(record, self.query)
+
+
 class Definitions:
     """The catalog of a database and the queries that stand."""
 
@@ -35,6 +49,7 @@ class Definitions:
         self._binder = StatementBinder(without_rules=without_rules)
         self._logs: set[str] = set()  # names of result logs that are or were in use
         self.queries: dict[str, StandingQuery] = {}  # by name in lower case
+        self.sets: list[StandingSet] = []
 
     @property
     def catalog(self) -> Catalog:
@@ -58,6 +73,10 @@ class Definitions:
         """Bind a statement that was bound before."""
         return self._binder.bind(parse_statement(text))
 
+    def bind_template(self, text: str, types: Mapping[str, DataType]) -> BoundQuery:
+        """A query with parameters, of which these types are known."""
+        return self._binder.template(parse_statement(text), types)
+
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def record(self, name: str, query: BoundQuery, number: int, moment: Moment, seat: Seat | None) -> QueryRecord:
@@ -77,8 +96,19 @@ class Definitions:
     def withdraw(self, name: str) -> StandingQuery | None:
         return self.queries.pop(name.lower(), None)
 
-    def standing(self, name: str) -> StandingQuery:
+    def find(self, name: str) -> StandingQuery | None:
         found = self.queries.get(name.lower())
+        return found or next((query for many in self.sets if (query := many.find(name)) is not None), None)
+
+    def is_standing(self, query: StandingQuery) -> bool:
+        if self.queries.get(query.record.name.lower()) is query:
+            return True
+        seat = query.record.seat
+        many = [many.members for many in self.sets if many.query is query.query]
+        return seat is not None and any(members.is_standing(seat.number) for members in many)
+
+    def standing(self, name: str) -> StandingQuery:
+        found = self.find(name)
         if found is None:
             guess = nearest(name, (query.record.name for query in self.queries.values()))
             raise UnknownName(f"there is no query {name}", hint=f"did you mean {guess}?" if guess else None)

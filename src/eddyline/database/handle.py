@@ -13,7 +13,7 @@ import pyarrow as pa
 from eddyline.algebra.answer import Answer
 from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
-from eddyline.database.present import changes, present
+from eddyline.database.present import changes, changes_of_all, present
 from eddyline.database.reader import Read, ResultReader
 from eddyline.errors import DatabaseClosed, StreamingFailed
 from eddyline.log.segment import Segment
@@ -132,6 +132,14 @@ class QueryHandle:
         cursor, shape = -1 if since is None else since, self._query.record.shape
         storage = self._home.reader.storage
         return self._read(cursor, lambda segments: changes(storage, segments, shape, self._schema(), cursor))
+
+    def changes_of_all(self, names: pa.Array, since: int | None = None) -> pa.Table:
+        """The same for all members of a query class that have numbers from this query's on, with their names."""
+        cursor, shape = -1 if since is None else since, self._query.record.shape
+        storage = self._home.reader.storage
+        return self._read(
+            cursor, lambda segments: changes_of_all(storage, segments, shape, self._schema(), names, cursor)
+        )
 
     def to_pandas(self, since: int | None = None) -> Any:
         """The same as `to_arrow`, for pandas."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.log.answers import BATCH, HEADER, NUMBER, RANK, Shape, read_segments
+from eddyline.log.answers import BATCH, HEADER, NUMBER, QUERY, RANK, Shape, read_segments
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -30,6 +30,23 @@ def changes(
         table = table.filter(pc.invert(table.column(HEADER)))
     table = table.sort_by([(BATCH, "ascending"), *_numbers(shape), (DIFF, "ascending"), *_rank(table)])
     return table.select([BATCH, TICK, *(name for name, _ in _numbers(shape) if name != TICK), DIFF, *shape.columns])
+
+
+def changes_of_all(
+    storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, names: pa.Array, since: int = -1
+) -> pa.Table:
+    """The changes of all members of a query class with consecutive numbers, each row with the name of its query."""
+    assert shape.seat is not None
+    first = shape.seat.number
+    table = read_segments(storage, segments, since, shape.seat, first + len(names))
+    if table is None:
+        table = _empty(shape, values).append_column(QUERY, pa.array([], pa.int64()))
+    if HEADER in table.column_names:
+        table = table.filter(pc.invert(table.column(HEADER)))
+    asked = pc.take(names, pc.subtract(table.column(QUERY), first))
+    system = [BATCH, TICK, *(name for name, _ in _numbers(shape) if name != TICK), DIFF]
+    table = table.set_column(table.column_names.index(QUERY), QUERY, asked)
+    return table.select([QUERY, *system, *shape.columns])
 
 
 def present(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema) -> pa.Table:

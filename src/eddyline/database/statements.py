@@ -14,7 +14,7 @@ from eddyline.log.answers import Seat, Shape
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
-EXTENT, QUERY, DROP, TICK = "extent", "query", "drop", "tick"
+EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,18 @@ class QueryRecord:
 
 
 @dataclass(frozen=True)
+class SetRecord:
+    """Many queries that were made of one template: `query` is the first of them, the others have the next numbers.
+
+    `values` is the file with a name and the values of the parameters for each.
+    """
+
+    query: QueryRecord
+    count: int
+    values: str
+
+
+@dataclass(frozen=True)
 class Definition:
     """One statement of the log. `base` is the folder that its relative paths start from."""
 
@@ -51,18 +63,24 @@ class Definition:
     base: str
     query: QueryRecord | None = None
     dropped: str | None = None  # the key of the query that DROP ended
+    many: SetRecord | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.__dict__, "query": None if self.query is None else asdict(self.query)}
+        query = None if self.query is None else asdict(self.query)
+        return {**self.__dict__, "query": query, "many": None if self.many is None else asdict(self.many)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Definition:
-        query = value["query"]
-        if query is not None:
-            seat = query.get("seat")
-            seat = None if seat is None else Seat(**seat)
-            query = QueryRecord(**{**query, "columns": tuple(query["columns"]), "seat": seat})
-        return cls(**{**value, "query": query})
+        query, many = value["query"], value.get("many")
+        known = None if query is None else _record(query)
+        of_many = None if many is None else SetRecord(**{**many, "query": _record(many["query"])})
+        return cls(**{**value, "query": known, "many": of_many})
+
+
+def _record(value: dict[str, Any]) -> QueryRecord:
+    seat = value.get("seat")
+    seat = None if seat is None else Seat(**seat)
+    return QueryRecord(**{**value, "columns": tuple(value["columns"]), "seat": seat})
 
 
 class StatementLog:
@@ -99,6 +117,7 @@ def standing(definitions: Sequence[Definition]) -> dict[str, QueryRecord]:
 def dropped(definitions: Iterable[Definition]) -> list[str]:
     """The result logs that no query has any more."""
     definitions = list(definitions)
+    queries = [definition.query for definition in definitions if definition.query is not None]
+    sets = {definition.many.query.log for definition in definitions if definition.many is not None}
     used = {query.log for query in standing(definitions).values()}
-    had = {definition.query.log for definition in definitions if definition.query is not None}
-    return sorted(had - used)
+    return sorted({query.log for query in queries} - used - sets)

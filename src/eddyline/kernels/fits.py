@@ -50,7 +50,7 @@ def why_not(plan: Operator) -> str | None:
         for field in () if isinstance(operator, _PASSING) else operator.schema.fields:
             if not _is_held(field.type):
                 return f"{field.name} is a {field.type}"
-        for expr in _expressions(operator):
+        for expr in expressions_of(operator):
             reason = why_not_expression(expr)
             if reason is not None:
                 return reason
@@ -78,7 +78,7 @@ def _is_point(expr: Expr) -> bool:
     return isinstance(constant, Literal) and isinstance(constant.value, Decimal)
 
 
-def _expressions(operator: Operator) -> Iterator[Expr]:
+def expressions_of(operator: Operator) -> Iterator[Expr]:
     """Those of the operator itself, wherever among its fields they are."""
     for field in fields(operator):
         yield from _expressions_in(getattr(operator, field.name))

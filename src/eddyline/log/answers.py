@@ -45,30 +45,47 @@ class Shape:
 
 
 def read_segments(
-    storage: Storage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None
+    storage: Storage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None, before: int | None = None
 ) -> pa.Table | None:
     """The rows of segments as one table, without those of batches up to a cursor; None if there are none.
 
     With a `seat`, those of one member of a query class: the log is in the order of members, so that little is read.
+    With `before`, those of all members from it on that have numbers before that one.
     """
     tables = []
     for segment in segments:
-        rows = None if seat is None else (pc.field(QUERY) == seat.number) | pc.field(QUERY).is_null()
+        rows = None if seat is None else _wanted(seat, before)
         table = storage.read_table(segment.path, rows=rows)
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)
     table = pa.concat_tables(tables, promote_options="default") if tables else None
-    return table if table is None or seat is None else _of_member(table, seat)
+    if table is None or seat is None:
+        return table
+    return _of_member(table, seat) if before is None else _of_members(table, seat)
+
+
+def _wanted(seat: Seat, before: int | None) -> pc.Expression:
+    number = pc.field(QUERY)
+    if before is not None:
+        return (number >= seat.number) & (number < before)
+    return (number == seat.number) | number.is_null()
+
+
+def _of_members(table: pa.Table, seat: Seat) -> pa.Table:
+    """Members that began together: their rows without the windows that came before."""
+    if HEADER not in table.column_names:
+        return table
+    if seat.begin is not None:
+        table = table.filter(pc.greater_equal(table.column(TICK), seat.begin))
+    numbers = pc.subtract(table.column(NUMBER), seat.earlier)
+    return table.set_column(table.column_names.index(NUMBER), NUMBER, numbers)
 
 
 def _of_member(table: pa.Table, seat: Seat) -> pa.Table | None:
     """What a log of its own would have: the windows of the class that are also the member's, counted from its first."""
+    table = _of_members(table, seat)
     if HEADER in table.column_names:
-        if seat.begin is not None:
-            table = table.filter(pc.greater_equal(table.column(TICK), seat.begin))
-        numbers = pc.subtract(table.column(NUMBER), seat.earlier)
-        table = table.set_column(table.column_names.index(NUMBER), NUMBER, numbers)
         table = pa.concat_tables([table, _headers_again(table)], promote_options="default")
     return table.drop_columns([QUERY]) if table.num_rows else None
 

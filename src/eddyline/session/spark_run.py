@@ -142,7 +142,7 @@ class SparkRun(ScriptRun):
         if shape is None or shape.seat is None:
             self._engine.drop(name)
         else:
-            self._engine.leave(shape.seat, self._standing[name])
+            self._engine.leave(shape.seat.log, [shape.seat.number], self._standing[name])
 
     def _explained(self, step: Show) -> str:
         start = self._starts.of(step.query.streams)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, cast
 
-from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter, TypedExpr
 from eddyline.algebra.sharing import MEMBER
-from eddyline.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, DataType, is_integer
+from eddyline.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    is_integer,
+    is_numeric,
+)
 
 #: where a constant is a value like any other; elsewhere (a pattern, a format) it may decide what is computed, or fail
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
@@ -52,6 +63,9 @@ def folded(expr: Expr) -> Literal | None:
     given = folded(expr.arguments[0])
     if given is None:
         return None
+    if isinstance(given.value, Parameter):
+        wider = expr.type == DOUBLE or (expr.type == BIGINT and is_integer(given.type))
+        return Literal(given.value, expr.type) if wider and is_numeric(given.type) else None
     if expr.type == DOUBLE and (is_integer(given.type) or isinstance(given.value, Decimal)):
         return Literal(float(given.value), DOUBLE)
     if expr.type == BIGINT and is_integer(given.type):

@@ -67,10 +67,9 @@ class FormTable:
         self._rows = pa.concat_tables([self._rows, pa.table(columns, schema=self._schema)])
         self._table = None
 
-    def drop(self, number: int) -> None:
+    def drop(self, numbers: Sequence[int]) -> None:
         self._table = None
-        if self._added.pop(number, None) is None:
-            self._gone.add(number)
+        self._gone.update(number for number in numbers if self._added.pop(number, None) is None)
 
     def settled(self, storage: Storage, folder: str) -> MemberTable:
         """The members as they are now, in a file if they are many; a batch that runs may still read the file before."""
@@ -122,9 +121,9 @@ class QueryClass(Standing):
             self.forms[key] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
         return self.forms[key]
 
-    def drop(self, number: int, shape: Shape) -> None:
+    def drop(self, numbers: Sequence[int], shape: Shape) -> None:
         table = self.table(shape)
-        table.drop(number)
+        table.drop(numbers)
         if not len(table):
             del self.forms[shape.predicate, shape.where]
 
@@ -184,9 +183,9 @@ class Classes:
         found.next_number = max(found.next_number, seat.number + came)
         return found
 
-    def leave(self, seat: Seat, shape: Shape) -> QueryClass:
-        found = self.named(seat.log)
-        found.drop(seat.number, shape)
+    def leave(self, log: str, numbers: Sequence[int], shape: Shape) -> QueryClass:
+        found = self.named(log)
+        found.drop(numbers, shape)
         if not len(found):
             self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
             self._storage.delete_folder(f"{FOLDER}/{found.name}")

@@ -42,6 +42,7 @@ from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.staging import Staging
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
+from eddyline.spark.templates import constants_of, template_shape
 from eddyline.spark.trouble import reason_of, storage_problem
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
@@ -145,12 +146,18 @@ class Engine:
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
 
-    def leave(self, seat: Seat, query: BoundQuery) -> bool:
-        """End a member of a class; gives whether the class has ended with it."""
+    def stand_all(self, standing: Standing, query: BoundQuery, seat: Seat, values: pa.Table) -> None:
+        """Let as many queries stand as there are rows of values for the parameters of a query."""
+        shape = template_shape(query)
+        with self.executor.changing:
+            self.executor.add(self.classes.take(seat, shape, standing, constants_of(shape, values)))
+
+    def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
+        """End members of a class; gives whether the class has ended with them."""
         shape = shape_of(query.plan, query.columns)
         assert shape is not None
         with self.executor.changing:
-            left = self.classes.leave(seat, shape)
+            left = self.classes.leave(log, numbers, shape)
             if len(left):
                 return False
             self.executor.drop(left.name)

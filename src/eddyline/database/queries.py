@@ -1,0 +1,161 @@
+"""The queries of a database in the user's hands: listed and dropped by pattern, and made many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.database.core import Core, types_of
+from eddyline.database.definitions import StandingQuery, StandingSet
+from eddyline.database.handle import QueryHandle
+from eddyline.database.sets import NAME, names_of
+from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
+from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName
+from eddyline.log.answers import QUERY
+from eddyline.spark.templates import constants_of, template_shape
+
+_HERE = "."
+
+
+class Queries:
+    """The names of the queries that stand, and what can be done with many of them at once.
+
+    >>> import eddyline.testing
+    >>> with eddyline.testing.database() as db:
+    ...     _ = db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
+    ...     above = db.queries("SELECT x FROM s WHERE x > :low", {"low": [1, 10, 100]}, name="above")
+    ...     _ = db.stream("s").push([(5, 1), (50, 2)])
+    ...     db.flush()
+    ...     list(db.queries), [answer.row for answer in db.query("above.2").fetch()], db.queries.drop("above.%")
+    (['above.1', 'above.2', 'above.3'], [(50,)], 3)
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def __call__(self, template: str, constants: Any, name: str | None = None) -> QuerySetHandle:
+        """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
+
+        The template is a query with parameters: `SELECT … WHERE price > :low`. The column `name` names the queries;
+        without one they are named NAME.1, NAME.2, …, where NAME is `name` or a new one. All of them are answered
+        together, as if each had been created by itself at this moment.
+        """
+        core = self._core
+        core.check()
+        given = _table(constants)
+        with core.defining:
+            values = self._named(given, name or f"queries{core.statements.next_number}")
+            query = core.definitions.bind_template(template, types_of(values))
+            shape = template_shape(query)
+            constants_of(shape, values)  # raises if they do not fit
+            with core.engine.writing:
+                moment = core.engine.moment()
+                seat = core.engine.classes.seat(shape, moment.reached, moment.closed, always=True)
+                assert seat is not None
+                number = core.statements.next_number
+                first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
+                record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet")
+                core.storage.write_table(record.values, values)
+                core.remember(QUERIES, template, _HERE, many=record)
+                many = core.add_set(record, query, values)
+            core.engine.start()
+        return QuerySetHandle(core, many)
+
+    def _named(self, values: pa.Table, prefix: str) -> pa.Table:
+        if not values.num_rows:
+            raise InvalidDefinition("there are no constants: each row of them makes a query")
+        names = names_of(values, prefix)
+        taken = pc.is_in(pc.utf8_lower(names), pa.array([name.lower() for name in self], pa.string()))
+        if pc.any(taken).as_py():
+            raise DuplicateName(f"{names.filter(taken)[0].as_py()} exists already")
+        rest = values.drop_columns([NAME]) if NAME in values.column_names else values
+        return rest.append_column(NAME, names)
+
+    # -- those that stand ---------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[str]:
+        definitions = self._core.definitions
+        yield from [query.record.name for query in list(definitions.queries.values())]
+        for many in list(definitions.sets):
+            yield from many.members.names.to_pylist()
+
+    def __len__(self) -> int:
+        definitions = self._core.definitions
+        return len(definitions.queries) + sum(len(many.members) for many in definitions.sets)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._core.definitions.find(name) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Queries | tuple | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def like(self, pattern: str) -> list[str]:
+        """The names that are LIKE a pattern, as in SQL: % is anything, _ any one character; case does not matter."""
+        names = pa.array(list(self), pa.string())
+        return list(names.filter(pc.match_like(pc.utf8_lower(names), pattern.lower())).to_pylist())
+
+    def drop(self, pattern: str) -> int:
+        """Drop all queries whose names are LIKE a pattern; gives how many. Their answers go with them."""
+        core = self._core
+        core.check_open()
+        with core.defining, core.engine.writing:
+            core.remember(DROP_LIKE, pattern, _HERE)
+            return core.drop_like(pattern)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} queries>"
+
+
+class QuerySetHandle:
+    """The queries of one template."""
+
+    def __init__(self, core: Core, many: StandingSet) -> None:
+        self._core = core
+        self._many = many
+
+    def __len__(self) -> int:
+        return len(self._many.members)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._many.members.names.to_pylist())
+
+    def __getitem__(self, name: str) -> QueryHandle:
+        """A handle on one of them."""
+        found = self._many.find(name)
+        if found is None:
+            raise UnknownName(f"there is no query {name} among them")
+        return QueryHandle(self._core, found)
+
+    def to_arrow(self, since: int | None = None) -> pa.Table:
+        """All changes of all of them, or those after a cursor, as a query's own: the column `_query` has its name."""
+        first = self._many.members.record.query
+        handle = QueryHandle(self._core, StandingQuery(first, self._many.query))
+        return handle.changes_of_all(self._many.members.all_names, since).filter(
+            pc.is_in(pc.field(QUERY), self._many.members.names)
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} queries ({', '.join(self._many.members.record.query.columns)})>"
+
+
+def _table(constants: Any) -> pa.Table:
+    if isinstance(constants, pa.Table):
+        return constants
+    if isinstance(constants, dict):
+        return pa.table(constants)
+    if isinstance(constants, list):
+        return pa.Table.from_pylist(constants)
+    if hasattr(constants, "toArrow"):  # of Spark
+        return constants.toArrow()
+    if hasattr(constants, "columns") and hasattr(constants, "dtypes"):  # of pandas
+        return pa.Table.from_pandas(constants, preserve_index=False).replace_schema_metadata()
+    raise NotSupported(
+        f"constants cannot be a {type(constants).__name__}",
+        hint="give an Arrow table, a DataFrame of pandas or Spark, a dict of columns or a list of dicts",
+    )

@@ -1,0 +1,63 @@
+"""Many queries at once: one query with parameters, and a table with their values."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.expression import Expr, Literal, Parameter
+from eddyline.algebra.node import Operator
+from eddyline.algebra.types import STRING, DataType
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.columnar.types import arrow_type
+from eddyline.errors import NotSupported, TypeMismatch
+from eddyline.kernels.fits import expressions_of
+from eddyline.sharing import Shape, shape_of
+
+
+def template_shape(query: BoundQuery) -> Shape:
+    """The shape of a query with parameters; raises if they stand where queries of one class cannot differ."""
+    shape = shape_of(query.plan, query.columns)
+    if shape is None:
+        raise NotSupported(
+            "queries of this kind cannot be answered together",
+            hint="a template reads a stream, or windows of time with one slide; create the queries one by one",
+        )
+    left = [name for operator in shape.plan.walk() for name in _parameters(operator)]
+    left += _named_in(shape.predicate) if shape.predicate is not None else []
+    if left:
+        raise NotSupported(
+            f"the parameter :{left[0]} cannot stand there",
+            hint="parameters are compared with something, in WHERE or HAVING",
+        )
+    return shape
+
+
+def _parameters(operator: Operator) -> list[str]:
+    return [name for expr in expressions_of(operator) for name in _named_in(expr)]
+
+
+def _named_in(expr: Expr) -> list[str]:
+    found = [part.value for part in expr.walk() if isinstance(part, Literal)]
+    return [value.name for value in found if isinstance(value, Parameter)]
+
+
+def constants_of(shape: Shape, values: pa.Table) -> pa.Table:
+    """The columns of a form's table: for each constant the values of its parameter, or the same for all."""
+    columns = []
+    for constant, type_ in zip(shape.constants, (*shape.where, *shape.above), strict=True):
+        if isinstance(constant, Parameter):
+            columns.append(_fitting(constant.name, values.column(constant.name), type_))
+        else:
+            columns.append(pa.repeat(pa.scalar(constant, arrow_type(type_)), values.num_rows))
+    return pa.table(columns, [f"c{i}" for i in range(len(columns))])
+
+
+def _fitting(name: str, values: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray:
+    try:
+        made = values.cast(arrow_type(type_))
+    except pa.ArrowInvalid as problem:
+        raise TypeMismatch(f"the values of :{name} are not all of type {type_}: {problem}") from problem
+    if type_ == STRING and pc.any(pc.match_substring(made, "\\")).as_py():
+        raise NotSupported(f"a value of :{name} has a backslash, which engines read in different ways in patterns")
+    return made
