@@ -32,14 +32,17 @@ def out_of_time(results: Results, kind: str, side: str, size: int) -> bool:
 
 
 def ratio(results: Results, kind: str, side: str, size: int) -> tuple[float, bool] | None:
-    """Eddyline's tuples in a second ÷ those of another side; True if it is more, for the other was stopped."""
+    """Eddyline's tuples in a second ÷ those of another side.
+
+    True: the other was stopped, nobody knows how far it was, and its ratio with registration is more than this.
+    """
     ours, theirs = run_of(results, kind, "eddyline", size), run_of(results, kind, side, size)
     if ours is None:
         return None
     if theirs is not None:
         return theirs["process"] / ours["process"], False
     if out_of_time(results, kind, side, size):
-        return results["setting"]["budget"] / ours["process"], True
+        return results["setting"]["budget"] / (ours["register"] + ours["process"]), True
     return None
 
 
@@ -49,7 +52,7 @@ def aims(results: Results) -> list[Aim]:
         tried = results["kinds"].get(RANGES.name, {}).get("sides", {}).get(side)
         within = run_of(results, RANGES.name, side, 10_000) is not None
         known = tried is not None and not tried.get("unavailable") and (within or "stopped" in tried)
-        shown = f"it manages {tried['reach']:,}" if known and tried else "—"
+        shown = f"it manages {tried['reach']:,} in {results['setting']['budget']:g} s" if known and tried else "—"
         found.append(
             Aim(f"10 k selections out of reach of ({letter})", "yes", None, not within if known else None, shown)
         )

@@ -118,6 +118,6 @@ def plot(results: dict[str, Any], path: Path) -> bool:
         axis.set_xlabel("standing queries")
         if axis.lines:
             axis.legend(fontsize=7)
-    axes[0][0].set_ylabel("tuples/s (▽: slower than this, stopped)")
+    axes[0][0].set_ylabel("tuples/s (▽: stopped; all tuples ÷ budget)")
     figure.savefig(path, dpi=120)
     return True
