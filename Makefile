@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long check bench clean
+.PHONY: help setup demo test test-long check bench bench-many clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,11 @@ bench: $(STAMP) ## measure against hand-written Structured Streaming (minutes; B
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.run $(BENCH)
+
+bench-many: $(STAMP) ## measure a million standing queries beside Structured Streaming and PyFlink (hours; BENCH=… for less)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m bench.many $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

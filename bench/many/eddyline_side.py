@@ -1,0 +1,81 @@
+"""(d) Eddyline: the queries are registered in one call, the files pushed one after the other.
+
+Reading the files and writing the stream's log count, as reading the files does on the other sides.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bench.many.answers import AGGREGATED, SELECTED
+from bench.many.memory import megabytes
+from bench.many.queries import Kind
+from bench.many.side import Case, Measured, Unavailable
+
+STREAM = "CREATE STREAM ticks (t BIGINT, sym STRING, price DOUBLE, volume INTEGER) TIMESTAMP BY t"
+#: the column of an answer that names its query, and the one with the tick of its window
+QUERY, TICK = "_query", "_tick"
+
+
+class Eddyline:
+    def __init__(self, work: Path, tuned: bool) -> None:
+        self._root = work / "db"
+        self._db: Any = None
+        self._many: list[Any] = []
+
+    def start(self) -> None:
+        """Spark comes up with the first database, which is that of the warm-up."""
+
+    def run(self, case: Case) -> Measured:
+        import eddyline
+
+        if self._db is not None:
+            self._db.close()
+        shutil.rmtree(self._root, ignore_errors=True)
+        self._db = eddyline.connect(str(self._root))
+        if not callable(self._db.queries):
+            raise Unavailable("this Eddyline has no db.queries(template, constants) yet")
+        self._db.sql(STREAM)
+        registrations = list(_registrations(case))
+        before, began = megabytes(), time.monotonic()
+        self._many = [self._db.queries(template, constants) for template, constants in registrations]
+        registered = time.monotonic()
+        grown = megabytes() - before
+        ticks = self._db.stream("ticks")
+        processing = time.monotonic()
+        for path in case.ticks.files:
+            ticks.push(pq.read_table(path))
+        self._db.flush()
+        return Measured(registered - began, max(0.0, grown), time.monotonic() - processing)
+
+    def answers(self, case: Case) -> pa.Table:
+        return pa.concat_tables([_named(case.kind, many.to_arrow()) for many in self._many])
+
+
+def _registrations(case: Case) -> list[tuple[str, pa.Table]]:
+    """A template and the constants for each length and slide of a window."""
+    where = "sym = :sym AND price > :floor" if case.kind.by_symbol else "price >= :low AND price < :high"
+    if not case.kind.windows:
+        return [(f"SELECT t, sym, price, volume FROM ticks WHERE {where}", case.constants)]
+    found = []
+    for length, slide in case.kind.windows:
+        columns = case.constants
+        members = columns.filter(pc.and_(pc.equal(columns["length"], length), pc.equal(columns["slide"], slide)))
+        window = f"[FROM NOW-{length - 1} TO NOW SLIDE {slide} SEC]"
+        template = f"SELECT sym, avg(price), count(*) FROM ticks {window} WHERE {where} GROUP BY sym"
+        if len(members):
+            found.append((template, members.drop_columns(["length", "slide"])))
+    return found
+
+
+def _named(kind: Kind, table: pa.Table) -> pa.Table:
+    columns = (TICK, "sym", "avg(price)", "count(*)") if kind.windows else SELECTED
+    wanted = AGGREGATED if kind.windows else SELECTED
+    return table.select([QUERY, *columns]).rename_columns(["query", *wanted])
