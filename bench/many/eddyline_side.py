@@ -69,13 +69,13 @@ def _registrations(case: Case) -> list[tuple[str, pa.Table]]:
         columns = case.constants
         members = columns.filter(pc.and_(pc.equal(columns["length"], length), pc.equal(columns["slide"], slide)))
         window = f"[FROM NOW-{length - 1} TO NOW SLIDE {slide} SEC]"
-        template = f"SELECT sym, avg(price), count(*) FROM ticks {window} WHERE {where} GROUP BY sym"
+        template = f"SELECT sym, avg(price) AS mean, count(*) AS n FROM ticks {window} WHERE {where} GROUP BY sym"
         if len(members):
             found.append((template, members.drop_columns(["length", "slide"])))
     return found
 
 
 def _named(kind: Kind, table: pa.Table) -> pa.Table:
-    columns = (TICK, "sym", "avg(price)", "count(*)") if kind.windows else SELECTED
+    columns = (TICK, "sym", "mean", "n") if kind.windows else SELECTED
     wanted = AGGREGATED if kind.windows else SELECTED
     return table.select([QUERY, *columns]).rename_columns(["query", *wanted])
