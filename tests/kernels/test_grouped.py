@@ -334,6 +334,7 @@ def test_strings_in_other_clothes() -> None:
     other = pa.DictionaryArray.from_arrays(pa.array([1, 0, 2, 2]), pa.array(["", "c", "b"])).slice(1, 2)
     columns = [
         pa.chunked_array([twice, other]),
+        pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([None, "b"]))]),
         pa.chunked_array([pa.array(["b", "ä"], pa.large_string())]),
         pa.chunked_array([pa.array([None, None], pa.string())]),
         pa.chunked_array([pa.array([None, None]).cast(pa.dictionary(pa.int32(), pa.string()))]),
@@ -341,6 +342,7 @@ def test_strings_in_other_clothes() -> None:
     for chunks in columns:
         found(Form(((equal("s", "c"),),)), members, pa.table({"s": chunks}))
         found(Form(((Range("s", Bound("c", inclusive=False)),),)), members, pa.table({"s": chunks}))
+        found(Form(((Range("s", None, Bound("c")),),)), members, pa.table({"s": chunks}))
         found(Form(((Range("s", is_null=True),),)), members, pa.table({"s": chunks}))
     assert found(Form(((equal("s", "c"),),)), members, pa.table({"s": columns[0]})) == [
         (0, 0),

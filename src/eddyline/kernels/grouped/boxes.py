@@ -98,8 +98,6 @@ def boxes_of(alternative: tuple[Range, ...], bounds: Bounds, ranks: Ints) -> Box
         possible &= lows[name] <= highs[name]
     missing = frozenset(range_.attribute for range_ in alternative if range_.is_null)
     present = frozenset(range_.attribute for range_ in alternative if not range_.is_null)
-    if missing & present:
-        possible[:] = False
     chosen = np.flatnonzero(possible)
     lows = {name: lows[name][chosen] for name in compared}
     highs = {name: highs[name][chosen] for name in compared}

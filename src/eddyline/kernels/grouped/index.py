@@ -23,7 +23,7 @@ from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.loops import GREATEST, Ints, ShortInts, boxes_by_leaf, hash_table
 
 #: so much memory, for each member, may be spent on listing boxes at leaves
-_LISTED_BYTES = 128
+_LISTED_BYTES = 64
 #: … or so much in all: the caches hold it
 _LISTED_BYTES_AT_LEAST = 1 << 21
 
@@ -117,7 +117,7 @@ def index_of(boxes: Boxes, groups: Groups, access: str | None, members: int) -> 
     is_narrow = _are_narrow(last - first + 1, may_be_listed(members, len(checked)))
     narrow, wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
     leaf_starts = _starts(first[narrow], last[narrow], leaves)
-    by_leaf = narrow[boxes_by_leaf(first[narrow], last[narrow], leaf_starts)]
+    by_leaf = boxes_by_leaf(narrow, first, last, leaf_starts)
     return Index(
         groups,
         access,
@@ -181,9 +181,9 @@ def _leaves(lows: Ints, highs: Ints, groups: Groups) -> tuple[Ints, Ints, Ints, 
     return leaves[: lows.size], last, values[cuts % values.size], group_starts
 
 
-def _listed(boxes: Boxes, order: Ints, leaves: Ints, checked: tuple[str, ...]) -> Listed:
+def _listed(boxes: Boxes, order: Ints | ShortInts, leaves: Ints, checked: tuple[str, ...]) -> Listed:
     sides = np.empty((order.size, 2 * len(checked)), np.int64)
     for k, name in enumerate(checked):
         sides[:, 2 * k] = boxes.lows[name][order]
         sides[:, 2 * k + 1] = boxes.highs[name][order]
-    return Listed(leaves.astype(np.int32), boxes.members[order].astype(np.int32), sides)
+    return Listed(leaves.astype(np.int32), boxes.members.astype(np.int32)[order], sides)

@@ -277,16 +277,16 @@ def walk(
     return located.size
 
 
-@compiled("int64[::1](int64[::1], int64[::1], int32[::1])")
-def boxes_by_leaf(first: Ints, last: Ints, starts: ShortInts) -> Ints:
-    """The numbers of the boxes that hold each leaf, one leaf after the other."""
-    ends = starts.astype(np.int64)
-    numbers = np.empty(starts[-1], np.int64)
-    for box in range(first.size):
+@compiled("int32[::1](int64[::1], int64[::1], int64[::1], int32[::1])")
+def boxes_by_leaf(chosen: Ints, first: Ints, last: Ints, starts: ShortInts) -> ShortInts:
+    """Which of the chosen boxes hold each leaf, one leaf after the other."""
+    ends = starts.copy()
+    listed = np.empty(starts[-1], np.int32)
+    for box in chosen:
         for leaf in range(first[box], last[box] + 1):
-            numbers[ends[leaf]] = box
+            listed[ends[leaf]] = box
             ends[leaf] += 1
-    return numbers
+    return listed
 
 
 @compiled("void(int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1])")
