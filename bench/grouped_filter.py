@@ -21,8 +21,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from eddyline.kernels.grouped import Bound, Form, GroupedFilter, Matches, Range
-from eddyline.kernels.grouped.form import equal
+from eddyline.kernels.grouped.filter import GroupedFilter, Matches
+from eddyline.kernels.grouped.form import Bound, Form, Range, equal
 
 #: a tuple's matches, about
 MATCHES = 5

@@ -20,8 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eddyline.kernels.grouped import Bound, Form, GroupedFilter, Matches, Range, alternative, index, supports
-from eddyline.kernels.grouped.form import equal
+from eddyline.kernels.grouped import alternative, index
+from eddyline.kernels.grouped.codes import supports
+from eddyline.kernels.grouped.filter import GroupedFilter, Matches
+from eddyline.kernels.grouped.form import Bound, Form, Range, equal
 
 Pair = tuple[int, int]  # member, row
 

@@ -14,7 +14,7 @@ from eddyline.kernels.grouped.form import Form
 from eddyline.log.storage import Storage
 
 if TYPE_CHECKING:
-    from eddyline.kernels.grouped import GroupedFilter
+    from eddyline.kernels.grouped.filter import GroupedFilter
 
 #: a worker keeps the indexes it has used lately; those of a million members take some hundred megabytes
 _KEPT = 16
@@ -58,7 +58,7 @@ def pieces(match: Match, connection: duckdb.DuckDBPyConnection, storage: Storage
 
 
 def _filter(asked: Filter, storage: Storage) -> GroupedFilter:
-    from eddyline.kernels.grouped import GroupedFilter  # loads compiled code
+    from eddyline.kernels.grouped.filter import GroupedFilter  # loads compiled code
 
     key = storage.root, asked.path, asked.form
     found = _filters.pop(key, None)

@@ -8,11 +8,5 @@
 6. `loops`: the loops over tuples, compiled by numba (`compiled`).
 7. `filter`: puts these together, sorts the pairs, and keeps statistics.
 
-Importing it loads compiled code (or compiles it, the first time on a machine), so import it where it is needed.
+`filter` loads compiled code (or compiles it, the first time on a machine), so it is imported where it is needed.
 """
-
-from eddyline.kernels.grouped.codes import supports
-from eddyline.kernels.grouped.filter import Advice, GroupedFilter, Matches, Statistics
-from eddyline.kernels.grouped.form import Bound, Form, Range
-
-__all__ = ["Advice", "Bound", "Form", "GroupedFilter", "Matches", "Range", "Statistics", "supports"]
