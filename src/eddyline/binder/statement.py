@@ -119,7 +119,8 @@ class StatementBinder:
 
     def _create_query(self, node: syntax.CreateQuery) -> list[Step]:
         name = node.this.text_form
-        if self.catalog.query(name) is not None or self.catalog.extent(name) is not None:
+        taken = self.catalog.query(name) is not None or self.catalog.extent(name) is not None
+        if taken or self.catalog.is_one_of_many(name):
             raise DuplicateName(f"{name} exists already", position_of(node.this))
         if isinstance(node.args["query"], syntax.AttachTag):
             return self._tag_continuously(node.args["query"], name)
@@ -156,6 +157,8 @@ class StatementBinder:
         name, kind = node.this.text_form, node.args["kind"]
         if kind != "QUERY":
             raise NotSupported(f"a {kind.lower()} stays as long as the script runs", position_of(node))
+        if self.catalog.query(name) is None and self.catalog.is_one_of_many(name):
+            return [Withdraw(name)]
         if self.catalog.query(name) is None:
             if node.args.get("exists"):
                 return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from eddyline.algebra.node import Operator
@@ -35,6 +35,8 @@ class Catalog:
     queries: dict[str, BoundQuery] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
+    #: whether there is a query with this name among those that were made many at a time
+    is_one_of_many: Callable[[str], bool] = lambda name: False
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())

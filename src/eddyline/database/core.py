@@ -151,6 +151,13 @@ class Core:
             dropped += len(numbers)
         return dropped
 
+    def drop_one_of_many(self, name: str) -> None:
+        many = self.definitions.one_of_many(name)
+        if many is not None:
+            record = many.members.find(name)
+            assert record is not None and record.seat is not None
+            self._leave_set(many, [record.seat.number])
+
     def _leave_set(self, many: StandingSet, numbers: list[int]) -> None:
         many.members.drop(numbers)
         if not len(many.members):
@@ -194,6 +201,8 @@ class Core:
                 found = self.definitions.withdraw(step.name)
                 if found is not None:
                     self._leave(found)
+                else:
+                    self.drop_one_of_many(step.name)
 
     def _leave(self, query: StandingQuery) -> bool:
         """Take a query out of the engine; gives whether its log is nobody's now."""

@@ -50,6 +50,7 @@ class Definitions:
         self._logs: set[str] = set()  # names of result logs that are or were in use
         self.queries: dict[str, StandingQuery] = {}  # by name in lower case
         self.sets: list[StandingSet] = []
+        self.catalog.is_one_of_many = lambda name: self.one_of_many(name) is not None
 
     @property
     def catalog(self) -> Catalog:
@@ -98,7 +99,14 @@ class Definitions:
 
     def find(self, name: str) -> StandingQuery | None:
         found = self.queries.get(name.lower())
-        return found or next((query for many in self.sets if (query := many.find(name)) is not None), None)
+        if found is not None:
+            return found
+        many = self.one_of_many(name)
+        return None if many is None else many.find(name)
+
+    def one_of_many(self, name: str) -> StandingSet | None:
+        """The queries of a template of which one has this name."""
+        return next((many for many in self.sets if many.members.find(name) is not None), None)
 
     def is_standing(self, query: StandingQuery) -> bool:
         if self.queries.get(query.record.name.lower()) is query:

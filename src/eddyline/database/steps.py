@@ -103,7 +103,9 @@ class Steps:
         core = self._core
         found = core.definitions.queries.get(step.name.lower())
         core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.key)
-        if found is not None:
+        if found is None:
+            core.drop_one_of_many(step.name)
+        else:
             core.definitions.withdraw(step.name)
             core.withdraw(found)
 

@@ -28,7 +28,7 @@ from eddyline.spark.stages import Stage, cut
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
 #: so many members are looked at one by one; beyond that an index finds those who want a row (measured)
-MOST_JOINED = 16
+MOST_JOINED = 8
 #: where the tables of members are that workers read; the catalog has everything that is in them
 FOLDER = "classes"
 

@@ -1,0 +1,153 @@
+"""Many queries from one template: what each answers, and that they come and go like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import eddyline
+from eddyline import testing
+from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, SyntaxProblem, TypeMismatch, UnknownName
+
+STREAM = "CREATE STREAM s (k STRING, x INTEGER, d DOUBLE, t INTEGER) TIMESTAMP BY t"
+ABOVE = "SELECT k, x FROM s WHERE x > :low AND k = :key"
+ROWS = [("a", 1, 0.5, 1), ("b", 5, 1.5, 2), ("a", 7, 2.5, 3), ("a", 9, None, 12)]
+
+
+@pytest.fixture
+def db(spark: object) -> Any:
+    with testing.database() as opened:
+        opened.sql(STREAM)
+        yield opened
+
+
+def rows(handle: Any) -> list[Any]:
+    return [answer.row for answer in handle.fetch()]
+
+
+def test_each_query_has_its_own_answers(db: eddyline.Database) -> None:
+    many = db.queries(ABOVE, {"low": [0, 6, 0], "key": ["a", "a", "b"]}, name="above")
+    db.stream("s").push(ROWS)
+    db.flush()
+    assert many.names == ["above.1", "above.2", "above.3"]
+    assert rows(many["above.1"]) == [("a", 1), ("a", 7), ("a", 9)]
+    assert rows(db.query("ABOVE.2")) == [("a", 7), ("a", 9)]
+    assert rows(many["above.3"]) == [("b", 5)]
+    table = many.to_arrow()
+    assert table.column_names == ["_query", "_batch", "_tick", "_index", "_diff", "k", "x"]
+    assert sorted(zip(table["_query"].to_pylist(), table["x"].to_pylist(), strict=True)) == [
+        ("above.1", 1), ("above.1", 7), ("above.1", 9), ("above.2", 7), ("above.2", 9), ("above.3", 5),
+    ]  # fmt: skip
+
+
+def test_constants_come_as_tables_of_all_kinds_and_may_name_the_queries(db: eddyline.Database) -> None:
+    db.queries(ABOVE, pd.DataFrame({"low": [0], "key": ["a"], "name": ["pandas"]}))
+    db.queries(ABOVE, pa.table({"low": [6], "key": ["a"], "name": ["arrow"]}))
+    db.queries(ABOVE, [{"low": 4, "key": "b", "name": "dicts"}])
+    db.queries(ABOVE, db.spark.createDataFrame([(8, "a", "spark")], "low INT, key STRING, name STRING"))
+    db.stream("s").push(ROWS)
+    db.flush()
+    assert list(db.queries) == ["pandas", "arrow", "dicts", "spark"]
+    assert [rows(db.query(name)) for name in db.queries] == [
+        [("a", 1), ("a", 7), ("a", 9)], [("a", 7), ("a", 9)], [("b", 5)], [("a", 9)],
+    ]  # fmt: skip
+
+
+def test_windows_and_having(db: eddyline.Database) -> None:
+    template = (
+        "SELECT COUNT(*) AS n FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC] WHERE d > :d GROUP BY k HAVING COUNT(*) >= :n"
+    )
+    db.queries(template, {"d": [0, 0, 2], "n": [1, 2, 1]}, name="w")
+    db.stream("s").push(ROWS)
+    db.flush()
+    told = {name: [(a.tick, a.window, sorted(a.rows)) for a in db.query(name).fetch()] for name in db.queries}
+    assert told["w.1"] == [(5, 1, [(1,), (2,)]), (10, 2, [(1,), (2,)])]
+    assert told["w.2"] == [(5, 1, [(2,)]), (10, 2, [(2,)])]
+    assert told["w.3"] == [(5, 1, [(1,)]), (10, 2, [(1,)])]
+    db.stream("s").push([("c", 0, 3.0, 4)])  # late
+    db.flush()
+    assert [(a.op, a.tick, sorted(a.rows), sorted(a.old_rows)) for a in db.query("w.3", since=0).fetch()] == [
+        ("=", 5, [(1,), (1,)], [(1,)]), ("=", 10, [(1,), (1,)], [(1,)]),
+    ]  # fmt: skip
+
+
+def test_a_null_constant_matches_nothing(db: eddyline.Database) -> None:
+    many = db.queries(ABOVE, pa.table({"low": pa.array([None, 0], pa.int32()), "key": ["a", "a"]}), name="n")
+    db.stream("s").push(ROWS)
+    db.flush()
+    assert rows(many["n.1"]) == [] and len(rows(many["n.2"])) == 3
+
+
+def test_they_are_listed_and_dropped_by_pattern(db: eddyline.Database) -> None:
+    many = db.queries(ABOVE, {"low": list(range(30)), "key": ["a"] * 30}, name="m")
+    db.sql("CREATE QUERY mine AS SELECT x FROM s")
+    first = many["m.1"]
+    assert len(db.queries) == 31 and "M.7" in db.queries and "m.31" not in db.queries
+    assert db.queries.like("m.1_") == [f"m.{i}" for i in range(10, 20)]
+    assert db.queries.drop("m.1_") == 10
+    assert db.queries.drop("nobody%") == 0
+    assert len(many) == 20 and "m.12" not in db.queries and first.is_standing
+    with pytest.raises(UnknownName, match=r"m\.12"):
+        db.query("m.12")
+    db.sql("DROP QUERY `m.1`")
+    assert not first.is_standing and len(many) == 19
+    db.stream("s").push(ROWS)
+    db.flush()
+    assert rows(db.query("m.9")) == [("a", 9)] and len(rows(db.query("mine"))) == 4
+    assert db.queries.drop("%") == 20 and len(db.queries) == 0
+    assert not db._core.engine.executor.queries()
+
+
+def test_they_outlast_a_restart(spark: object, tmp_path: Path) -> None:
+    with eddyline.connect(str(tmp_path)) as db:
+        db.sql(STREAM)
+        db.queries(ABOVE, {"low": list(range(30)), "key": ["a"] * 30}, name="m")
+        db.queries.drop("m.2_")
+        db.stream("s").push(ROWS[:3])
+        db.flush()
+        assert rows(db.query("m.5")) == [("a", 7)]
+    with eddyline.connect(str(tmp_path)) as db:
+        assert len(db.queries) == 20
+        again = db.query("m.5")
+        assert rows(again) == [("a", 7)]
+        db.sql("DROP QUERY `m.6`")
+        db.queries(ABOVE, {"low": [8], "key": ["a"]}, name="later")
+        db.stream("s").push(ROWS[3:])
+        db.flush()
+        assert rows(again) == [("a", 9)] and rows(db.query("later.1")) == [("a", 9)]
+    with eddyline.connect(str(tmp_path)) as db:
+        assert len(db.queries) == 20 and "m.6" not in db.queries
+        assert rows(db.query("m.5")) == [("a", 7), ("a", 9)]
+
+
+def test_what_cannot_be_a_template_is_refused_and_leaves_nothing_behind(db: eddyline.Database) -> None:
+    constants = {"low": [1], "key": ["a"]}
+    with pytest.raises(UnknownName, match="lov"):
+        db.queries("SELECT x FROM s WHERE x > :lov", constants)
+    with pytest.raises(NotSupported, match="low"):
+        db.queries("SELECT x + :low AS y FROM s WHERE k = :key", constants)
+    with pytest.raises(NotSupported, match="answered together"):
+        db.queries("SELECT COUNT(*) FROM s [FROM NOW-1 TO NOW SLIDE 2 ROWS] WHERE x > :low", constants)
+    with pytest.raises(SyntaxProblem, match="template"):
+        db.queries("DROP QUERY x", constants)
+    with pytest.raises(TypeMismatch):
+        db.queries("SELECT x FROM s WHERE x AND :low", constants)
+    with pytest.raises(InvalidDefinition, match="no constants"):
+        db.queries(ABOVE, {"low": [], "key": []})
+    with pytest.raises(DuplicateName, match="twice"):
+        db.queries(ABOVE, {"low": [1, 2], "key": ["a", "a"], "name": ["twice", "Twice"]})
+    with pytest.raises(NotSupported, match="int"):
+        db.queries(ABOVE, 5)
+    with pytest.raises(NotSupported, match=":low"):
+        db.sql("SELECT x FROM s WHERE x > :low")
+    assert len(db.queries) == 0
+    db.queries(ABOVE, constants, name="M")
+    with pytest.raises(DuplicateName, match=r"m\.1"):
+        db.queries(ABOVE, constants, name="m")
+    with pytest.raises(DuplicateName, match=r"m\.1"):
+        db.sql("CREATE QUERY `m.1` AS SELECT x FROM s")
+    assert list(db.queries) == ["M.1"]
