@@ -181,6 +181,8 @@ class Classes:
             found.table(shape).add_all(seat.number, since, constants)
         came = 1 if constants is None else constants.num_rows
         found.next_number = max(found.next_number, seat.number + came)
+        if not found.stages:
+            found.settle()  # upkeep must know its log from the first moment on
         return found
 
     def leave(self, log: str, numbers: Sequence[int], shape: Shape) -> QueryClass:
