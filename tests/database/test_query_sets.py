@@ -151,3 +151,19 @@ def test_what_cannot_be_a_template_is_refused_and_leaves_nothing_behind(db: eddy
     with pytest.raises(DuplicateName, match=r"m\.1"):
         db.sql("CREATE QUERY `m.1` AS SELECT x FROM s")
     assert list(db.queries) == ["M.1"]
+
+
+def test_show_queries_tells_who_shares(db: eddyline.Database) -> None:
+    db.queries(ABOVE, {"low": [1, 2, 3], "key": ["a"] * 3}, name="m")
+    for number in range(3):
+        db.sql(f"CREATE QUERY big{number} AS SELECT COUNT(*) FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC] WHERE x > {number}")
+    shown = db.sql("SHOW QUERIES").to_arrow().to_pylist()
+    assert [(row["name"], row["kind"], row["members"]) for row in shown] == [
+        ("big0", "windows", 1), ("big1", "windows", 2), ("big2", "windows", 2),
+        ("m.1", "stream", 3), ("m.2", "stream", 3), ("m.3", "stream", 3),
+    ]  # fmt: skip
+    assert shown[0]["class"] is None and shown[1]["class"] == shown[2]["class"] != shown[3]["class"]
+    assert db.sql("EXPLAIN big1").startswith(f"answered together with one other, as a member of {shown[1]['class']}")
+    db.sql("DROP QUERIES LIKE '%2'")
+    assert db.sql("SHOW QUERIES LIKE 'BIG_'").to_arrow().column("name").to_pylist() == ["big0", "big1"]
+    assert list(db.queries) == ["big0", "big1", "m.1", "m.3"]

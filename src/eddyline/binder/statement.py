@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
@@ -61,6 +61,24 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
+class WithdrawLike:
+    """All standing queries end whose names are LIKE a pattern; `names` are those that were created one by one."""
+
+    pattern: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShowQueries:
+    """The standing queries whose names are LIKE a pattern are listed."""
+
+    name: str  # of the list, queries1, queries2, …
+    pattern: str
+    known: tuple[tuple[str, str], ...]  # names and kinds of those that were created one by one
+    columns: ClassVar[tuple[str, str]] = ("name", "kind")
+
+
+@dataclass(frozen=True)
 class Insert:
     """Rows of constants for a stream or table."""
 
@@ -89,7 +107,7 @@ class AttachOnce:
     tagger: Tagger
 
 
-Step = Define | Register | Withdraw | Insert | Revise | AttachOnce | Show
+Step = Define | Register | Withdraw | WithdrawLike | Insert | Revise | AttachOnce | Show | ShowQueries
 
 
 @dataclass
@@ -100,6 +118,7 @@ class StatementBinder:
     without_rules: frozenset[str] = frozenset()
     _bare_queries: int = 0
     _explained: int = 0
+    _shown: int = 0
 
     def bind(self, tree: exp.Expr) -> list[Step]:
         return _HANDLERS[_kind_of(tree)](self, tree)
@@ -167,6 +186,18 @@ class StatementBinder:
             raise UnknownName(f"there is no query {name}", position_of(node.this), hint)
         self.catalog.drop_query(name)
         return [Withdraw(self.catalog.names[name.lower()])]
+
+    def _drop_queries(self, node: syntax.DropQueries) -> list[Step]:
+        names = tuple(self.catalog.queries_like(node.this.name))
+        for name in names:
+            self.catalog.drop_query(name)
+        return [WithdrawLike(node.this.name, names)]
+
+    def _show_queries(self, node: syntax.ShowQueries) -> list[Step]:
+        self._shown += 1
+        pattern = node.this.name if node.this else "%"
+        known = [(name, self.catalog.queries[name.lower()].kind) for name in self.catalog.queries_like(pattern)]
+        return [ShowQueries(f"queries{self._shown}", pattern, tuple(known))]
 
     def _set_tick(self, node: syntax.SetTick) -> list[Step]:
         if self.catalog.extents or self.catalog.queries:
@@ -291,6 +322,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.CreateQuery: StatementBinder._create_query,
     syntax.Query: StatementBinder._bare_query,
     syntax.Drop: StatementBinder._drop,
+    syntax.DropQueries: StatementBinder._drop_queries,
+    syntax.ShowQueries: StatementBinder._show_queries,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._insert,

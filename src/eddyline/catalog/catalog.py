@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -50,6 +51,12 @@ class Catalog:
     def add_query(self, name: str, query: BoundQuery) -> None:
         self.queries[name.lower()] = query
         self.names[name.lower()] = name
+
+    def queries_like(self, pattern: str) -> list[str]:
+        """The names of queries that are LIKE a pattern: % is anything, _ any one character."""
+        parts = {"%": ".*", "_": "."}
+        wanted = re.compile("".join(parts.get(c, re.escape(c)) for c in pattern.lower()), re.DOTALL)
+        return [self.names[name] for name in self.queries if wanted.fullmatch(name)]
 
     def drop_query(self, name: str) -> None:
         del self.queries[name.lower()]

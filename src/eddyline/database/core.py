@@ -141,7 +141,8 @@ class Core:
         for name in [name for name, matches in zip(names, found, strict=True) if matches]:
             query = self.definitions.withdraw(name)
             assert query is not None
-            self.definitions.catalog.drop_query(name)
+            if self.definitions.catalog.query(name) is not None:
+                self.definitions.catalog.drop_query(name)
             self.withdraw(query)
             dropped += 1
         for many in list(self.definitions.sets):
@@ -150,6 +151,25 @@ class Core:
                 self._leave_set(many, numbers)
             dropped += len(numbers)
         return dropped
+
+    def listed(self, pattern: str) -> pa.Table:
+        """The queries whose names are LIKE a pattern: name, kind, and the class they are members of, with its size."""
+        queries = [query.record for query in self.definitions.queries.values()]
+        names = [pa.array([record.name for record in queries], pa.string())]
+        rows = [(record.kind, None if record.seat is None else record.log) for record in queries]
+        for many in self.definitions.sets:
+            names.append(many.members.names)
+            rows += [(many.members.record.query.kind, many.members.seat.log)] * len(many.members)
+        sizes = {log: len(self.engine.classes.named(log)) for log in {log for _, log in rows if log is not None}}
+        table = pa.table(
+            {
+                "name": pa.chunked_array(names),
+                "kind": pa.array([kind for kind, _ in rows], pa.string()),
+                "class": pa.array([log for _, log in rows], pa.string()),
+                "members": pa.array([1 if log is None else sizes[log] for _, log in rows], pa.int64()),
+            }
+        )
+        return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), pattern.lower()))
 
     def drop_one_of_many(self, name: str) -> None:
         many = self.definitions.one_of_many(name)

@@ -8,13 +8,23 @@ import pyarrow as pa
 
 from eddyline.algebra.notation import notation
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
-from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step, Withdraw
+from eddyline.binder.statement import (
+    AttachOnce,
+    Define,
+    Insert,
+    Register,
+    Revise,
+    ShowQueries,
+    Step,
+    Withdraw,
+    WithdrawLike,
+)
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
 from eddyline.database.rows import Rows
-from eddyline.database.statements import DROP, EXTENT, QUERY, TICK
+from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, QUERY, TICK
 from eddyline.database.stream import Pushed
 from eddyline.errors import NotSupported
 from eddyline.language import Statement, to_sql
@@ -48,7 +58,9 @@ class Steps:
                 return result
 
     def _step(self, step: Step, statement: Statement) -> Result:
-        if not isinstance(step, Withdraw | Show):  # dropping the query that fails must work when it has failed
+        if not isinstance(
+            step, Withdraw | WithdrawLike | Show | ShowQueries
+        ):  # dropping the query that fails must work when it has failed
             self._core.check()
         if isinstance(step, Define):
             self._define(step, statement)
@@ -56,6 +68,11 @@ class Steps:
             return self._register(step, statement)
         elif isinstance(step, Withdraw):
             self._withdraw(step, statement)
+        elif isinstance(step, WithdrawLike):
+            self._core.remember(DROP_LIKE, step.pattern, Path.cwd())
+            self._core.drop_like(step.pattern)
+        elif isinstance(step, ShowQueries):
+            return Rows(self._core.listed(step.pattern))
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):
@@ -116,7 +133,11 @@ class Steps:
         found = core.definitions.queries.get(step.name.lower())
         name = step.name if found is None else found.record.log
         question = Question(name, step.plan, step.query.columns, step.rules)
-        return analyze(core.engine, question) if step.what == ANALYZE else explain(core.engine, question)
+        text = analyze(core.engine, question) if step.what == ANALYZE else explain(core.engine, question)
+        if found is None or found.record.seat is None:
+            return text
+        shared = core.engine.classes.named(found.record.seat.log)
+        return f"{shared.described()}; by itself it would be:\n\n{text}"
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

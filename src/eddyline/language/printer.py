@@ -229,6 +229,8 @@ class Printer(SparkGenerator):
         syntax.Option: _option,
         syntax.CreateQuery: _create_query,
         syntax.Drop: _drop_statement,
+        syntax.DropQueries: lambda self, e: f"DROP QUERIES LIKE {self.sql(e, 'this')}",
+        syntax.ShowQueries: lambda self, e: f"SHOW QUERIES LIKE {self.sql(e, 'this')}" if e.this else "SHOW QUERIES",
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,

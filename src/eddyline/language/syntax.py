@@ -78,6 +78,18 @@ class Drop(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
 
 
+class DropQueries(exp.Expression):
+    """DROP QUERIES LIKE 'pattern'."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class ShowQueries(exp.Expression):
+    """SHOW QUERIES [LIKE 'pattern']."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 

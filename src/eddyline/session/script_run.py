@@ -19,9 +19,11 @@ from eddyline.binder.statement import (
     Insert,
     Register,
     Revise,
+    ShowQueries,
     StatementBinder,
     Step,
     Withdraw,
+    WithdrawLike,
 )
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.errors import EddylineError, Position
@@ -84,7 +86,9 @@ class ScriptRun(ABC):
                 self._steps += [(statement.position, step) for step in binder.bind(statement.tree)]
         self._catalog = binder.catalog
         self.queries: Mapping[str, tuple[str, ...]] = {
-            step.name: step.query.columns for _, step in self._steps if isinstance(step, Register)
+            step.name: step.query.columns if isinstance(step, Register) else step.columns
+            for _, step in self._steps
+            if isinstance(step, Register | ShowQueries)
         }
         self._rows = self._answers = self._revisions = 0
 
@@ -121,6 +125,12 @@ class ScriptRun(ABC):
                 yield from self._register(step)
         elif isinstance(step, Withdraw):
             self._withdraw(step.name)
+        elif isinstance(step, WithdrawLike):
+            for name in step.names:
+                self._withdraw(name)
+        elif isinstance(step, ShowQueries):
+            self._on_query(step.name, step.columns)
+            yield WindowAnswer(step.name, 0, 1, "+", step.known)
         elif isinstance(step, Show):
             if step.what == ANALYZE:
                 yield from self._flow()

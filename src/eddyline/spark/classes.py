@@ -127,6 +127,12 @@ class QueryClass(Standing):
         if not len(table):
             del self.forms[shape.predicate, shape.where]
 
+    def described(self) -> str:
+        """What its members share, in words."""
+        forms = "" if len(self.forms) == 1 else f" with {len(self.forms)} kinds of WHERE conditions"
+        others = "one other" if len(self) == 2 else f"{len(self) - 1:,} others"
+        return f"answered together with {others}, as a member of {self.name}{forms}"
+
     def settle(self) -> None:
         """Take in who has come and gone; between batches, so that a batch sees the same members from start to end."""
         if self.settled:

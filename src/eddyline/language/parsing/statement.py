@@ -12,7 +12,7 @@ from eddyline.language import syntax
 from eddyline.language.parsing.base import UNITS
 from eddyline.language.parsing.query import QueryParser
 
-_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH")
+_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH", "SHOW")
 _KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
 _RETENTION = "a length of time such as '10 minutes' or a number of ticks"
 _INTERVAL_UNITS = (
@@ -62,6 +62,7 @@ class StatementParser(QueryParser):
             "UPDATE": self._update,
             "DELETE": self._delete,
             "ATTACH": self._attach,
+            "SHOW": self._show,
         }.get(keyword)
         if parse is not None:
             self._advance()
@@ -223,12 +224,19 @@ class StatementParser(QueryParser):
 
     # -- small statements ---------------------------------------------------------------------------------------------
 
-    def _drop(self) -> syntax.Drop:
+    def _drop(self) -> syntax.Drop | syntax.DropQueries:
+        if self._word("QUERIES"):
+            self._need_word("LIKE", hint="DROP QUERY drops one by its name")
+            return syntax.DropQueries(this=self._string("a pattern in quotes"))
         for kind in ("QUERY", "STREAM", "TABLE"):
             if self._word(kind):
                 exists = self._word("IF", "EXISTS") or None
                 return syntax.Drop(this=self._name(f"a {kind.lower()}'s name"), kind=kind, exists=exists)
-        self._expected("QUERY, STREAM or TABLE")
+        self._expected("QUERY, QUERIES, STREAM or TABLE")
+
+    def _show(self) -> syntax.ShowQueries:
+        self._need_word("QUERIES")
+        return syntax.ShowQueries(this=self._string("a pattern in quotes") if self._word("LIKE") else None)
 
     def _set(self) -> syntax.SetTick:
         self._need_word("TICK", hint="the only setting is SET TICK '1 second'")
