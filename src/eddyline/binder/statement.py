@@ -19,8 +19,10 @@ from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
 from eddyline.binder.expression import TYPE, bind, bind_predicate, coerce, position_of
 from eddyline.binder.extent import bind_extent
+from eddyline.binder.history import from_history
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.scope import FromScope, Relation
+from eddyline.binder.window import tick_of
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.errors import (
@@ -143,7 +145,11 @@ class StatementBinder:
             raise DuplicateName(f"{name} exists already", position_of(node.this))
         if isinstance(node.args["query"], syntax.AttachTag):
             return self._tag_continuously(node.args["query"], name)
-        return self._register(name, bind_query(node.args["query"], self._env))
+        query = bind_query(node.args["query"], self._env)
+        if node.args.get("history"):
+            since = node.args.get("since")
+            query = from_history(query, None if since is None else tick_of(since, self.catalog.tick_micros))
+        return self._register(name, query)
 
     def template(self, tree: exp.Expr, types: Mapping[str, DataType]) -> BoundQuery:
         """A query with parameters, of which the types are given by name; it is not entered into the catalog."""

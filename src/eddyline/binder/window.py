@@ -120,10 +120,11 @@ def _hop_window(clause: syntax.HopWindow, stream: StreamOp, tick_micros: int, po
     size = length("range")
     slide = length("slide") if clause.args.get("slide") else size
     start = clause.args.get("start")
-    return HopWindow(stream, size, slide, None if start is None else _start_tick(start, tick_micros))
+    return HopWindow(stream, size, slide, None if start is None else tick_of(start, tick_micros))
 
 
-def _start_tick(node: exp.Expr, tick_micros: int) -> int:
+def tick_of(node: exp.Expr, tick_micros: int) -> int:
+    """A point in time as it is written: a tick, or a time in quotes."""
     assert isinstance(node, exp.Literal)
     if not node.is_string or node.name.lstrip("-").isdigit():
         return int(node.name)
@@ -131,7 +132,7 @@ def _start_tick(node: exp.Expr, tick_micros: int) -> int:
         start = datetime.fromisoformat(node.name)
     except ValueError:
         raise InvalidWindow(
-            f"'{node.name}' is not a time", position_of(node), "write e.g. START AT '2003-06-06 18:50:20'"
+            f"'{node.name}' is not a time", position_of(node), "write a tick, or e.g. '2003-06-06 18:50:20'"
         ) from None
     if start.tzinfo is None:
         start = start.replace(tzinfo=UTC)

@@ -25,6 +25,12 @@ class BoundQuery:
     columns: tuple[str, ...]
     with_tags: bool = False
     streams: tuple[str, ...] = ()  # the extents it reads, whose smallest tick is its start
+    history: bool = False  # whether it first answers over what has passed
+    since: int | None = None  # the first tick of the past that counts
+
+    def started(self, tick: int | None) -> int | None:
+        """Its start, if by its streams it would be a given tick."""
+        return tick if tick is None or self.since is None else max(tick, self.since)
 
 
 @dataclass

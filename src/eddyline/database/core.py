@@ -118,7 +118,7 @@ class Core:
         """Let a query stand from the moment on that its record names."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
-        standing = self.engine.prepare(record.log, query.query, self.plan(query.query), moment)
+        standing = self.engine.prepare(record.log, query.query, self.plan(query.query), moment, record.history)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
@@ -127,7 +127,7 @@ class Core:
         first = record.query
         assert first.seat is not None
         moment = Moment(first.reached, first.closed, first.entry, first.arrived)
-        standing = self.engine.prepare(first.log, query, self.plan(query), moment)
+        standing = self.engine.prepare(first.log, query, self.plan(query), moment, first.history)
         self.engine.stand_all(standing, query, first.seat, values)
         many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), query)
         self.definitions.sets.append(many)
@@ -201,7 +201,9 @@ class Core:
         """A definition takes its place again. An input that is not there now is no reason to lose the rest."""
         if definition.many is not None:
             values = self.storage.read_table(definition.many.values)
-            self.add_set(definition.many, self.definitions.bind_template(definition.text, types_of(values)), values)
+            many = definition.many
+            query = self.definitions.bind_template(definition.text, types_of(values), many.looks_back, many.since)
+            self.add_set(many, query, values)
             return
         if definition.kind == DROP_LIKE:
             self.drop_like(definition.text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eddyline.algebra.types import DataType
+from eddyline.binder.history import from_history
 from eddyline.binder.statement import StatementBinder, Step
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
@@ -74,21 +75,25 @@ class Definitions:
         """Bind a statement that was bound before."""
         return self._binder.bind(parse_statement(text))
 
-    def bind_template(self, text: str, types: Mapping[str, DataType]) -> BoundQuery:
+    def bind_template(
+        self, text: str, types: Mapping[str, DataType], looks_back: bool = False, since: int | None = None
+    ) -> BoundQuery:
         """A query with parameters, of which these types are known."""
-        return self._binder.template(parse_statement(text), types)
+        query = self._binder.template(parse_statement(text), types)
+        return from_history(query, since) if looks_back else query
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def record(self, name: str, query: BoundQuery, number: int, moment: Moment, seat: Seat | None) -> QueryRecord:
         """What is to be remembered of a new query; `number` is that of its statement."""
         created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
+        looks_back = query.history and moment.reached is not None  # else there is nothing to look back at
         if seat is not None:
-            return QueryRecord(name, seat.log, query.kind, query.columns, *created, seat)
+            return QueryRecord(name, seat.log, query.kind, query.columns, *created, seat, looks_back)
         log = re.sub(r"[^\w.-]", "_", name)
         if log != name or log.startswith(".") or log.lower() in self._logs:
             log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
-        return QueryRecord(name, log, query.kind, query.columns, *created)
+        return QueryRecord(name, log, query.kind, query.columns, *created, None, looks_back)
 
     def stand(self, record: QueryRecord, query: BoundQuery) -> None:
         self._logs.add(record.log.lower())

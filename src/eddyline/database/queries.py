@@ -36,32 +36,42 @@ class Queries:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def __call__(self, template: str, constants: Any, name: str | None = None) -> QuerySetHandle:
+    def __call__(
+        self, template: str, constants: Any, name: str | None = None, *, history: bool = False, since: int | None = None
+    ) -> QuerySetHandle:
         """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
 
         The template is a query with parameters: `SELECT … WHERE price > :low`. The column `name` names the queries;
         without one they are named NAME.1, NAME.2, …, where NAME is `name` or a new one. All of them are answered
         together, as if each had been created by itself at this moment.
+
+        With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
+        is not before that tick.
         """
         core = self._core
         core.check()
         given = _table(constants)
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
-            query = core.definitions.bind_template(template, types_of(values))
+            looks_back = history or since is not None
+            query = core.definitions.bind_template(template, types_of(values), looks_back, since)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
-                moment = core.engine.moment()
-                seat = core.engine.classes.seat(shape, moment.reached, moment.closed, always=True)
+                moment = core.engine.beginning(query) if looks_back else core.engine.moment()
+                classes, start = core.engine.classes, moment.reached
+                seat = classes.apart(start) if looks_back and start is not None else None
+                seat = seat or classes.seat(shape, start, moment.closed, always=True)
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
-                record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet")
+                record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet", looks_back, since)
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
                 many = core.add_set(record, query, values)
             core.engine.start()
+            if first.history:
+                core.engine.touch()
         return QuerySetHandle(core, many)
 
     def _named(self, values: pa.Table, prefix: str) -> pa.Table:

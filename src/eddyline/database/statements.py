@@ -30,6 +30,7 @@ class QueryRecord:
     entry: int = 0
     arrived: dict[str, int] = field(default_factory=dict)
     seat: Seat | None = None  # in a query class, whose log it shares
+    history: bool = False  # whether it first answers over what had passed
 
     @property
     def shape(self) -> Shape:
@@ -51,6 +52,8 @@ class SetRecord:
     query: QueryRecord
     count: int
     values: str
+    looks_back: bool = False
+    since: int | None = None
 
 
 @dataclass(frozen=True)

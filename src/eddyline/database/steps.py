@@ -107,13 +107,16 @@ class Steps:
             text = f"CREATE QUERY {step.name} AS {text}"
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
-            moment = core.engine.moment()
+            moment = core.engine.beginning(step.query) if step.query.history else core.engine.moment()
             core.engine.prepare(step.name, step.query, core.plan(step.query), moment)  # raises if Spark cannot run it
-            seat = core.engine.seat(step.query, moment.reached, moment.closed)
+            # one that looks back is no member of a class: the others are ahead of it
+            seat = None if step.query.history else core.engine.seat(step.query, moment.reached, moment.closed)
             record = core.definitions.record(step.name, step.query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
             core.add(StandingQuery(record, step.query))
         core.engine.start()
+        if record.history:
+            core.engine.touch()  # it has something to say although nothing comes
         return QueryHandle(core, core.definitions.standing(step.name))
 
     def _withdraw(self, step: Withdraw, statement: Statement) -> None:

@@ -80,7 +80,9 @@ class Printer(SparkGenerator):
         return f"{key if key.isidentifier() else _quoted(key)} {_quoted(e.args['value'])}"
 
     def _create_query(self, e: syntax.CreateQuery) -> str:
-        return f"CREATE QUERY {self.sql(e, 'this')} AS{self._separator()}{self.sql(e, 'query')}"
+        since = f" SINCE {self.sql(e, 'since')}" if e.args.get("since") else ""
+        history = f" FROM HISTORY{since}" if e.args.get("history") else ""
+        return f"CREATE QUERY {self.sql(e, 'this')}{history} AS{self._separator()}{self.sql(e, 'query')}"
 
     def _drop_statement(self, e: syntax.Drop) -> str:
         exists = "IF EXISTS " if e.args.get("exists") else ""

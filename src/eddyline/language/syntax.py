@@ -69,7 +69,9 @@ class Option(exp.Expression):
 
 
 class CreateQuery(exp.Expression):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True}
+    """CREATE QUERY name [FROM HISTORY [SINCE tick-or-time]] AS query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True, "history": False, "since": False}
 
 
 class Drop(exp.Expression):

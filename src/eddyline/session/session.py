@@ -113,7 +113,7 @@ class Session(ScriptRun):
 
     def _started(self, name: str, query: BoundQuery, feed: Feed) -> tuple[StandingQuery, Reporter]:
         plan = optimize(behind_taggers(query.plan, self._taggers_before(name)), self._without_rules).plan
-        context = Context(feed, self._starts.of(query.streams), lambda table: self._tables[table])
+        context = Context(feed, query.started(self._starts.of(query.streams)), lambda table: self._tables[table])
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
         reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
         return StandingQuery(plan, context), reporter

@@ -129,7 +129,7 @@ class SparkRun(ScriptRun):
 
     def _register(self, step: Register) -> Iterator[Answer]:
         plan = optimize(step.query.plan, self._without_rules).plan
-        start = self._starts.of(step.query.streams)
+        start = step.query.started(self._starts.of(step.query.streams))
         self._standing[step.name] = step.query
         seat = self._engine.register(step.name, step.query, plan, start, history=True)
         self._shapes[step.name] = self._engine.shape(step.name, step.query, seat)
@@ -145,7 +145,7 @@ class SparkRun(ScriptRun):
             self._engine.leave(shape.seat.log, [shape.seat.number], self._standing[name])
 
     def _explained(self, step: Show) -> str:
-        start = self._starts.of(step.query.streams)
+        start = step.query.started(self._starts.of(step.query.streams))
         question = Question(step.name, step.plan, step.query.columns, step.rules, start)
         return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
 

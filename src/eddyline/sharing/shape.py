@@ -80,8 +80,10 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
         node = node.inputs[0]
     if not _is_source(node) or any(isinstance(o, WindowSort) and (o.limit is not None or o.offset) for o in chain):
         return None
-    where = chain.pop() if chain and isinstance(chain[-1], _SELECTING) else None
-    parts = () if where is None else conjuncts(cast(StreamSelect, where).predicate)
+    parts: tuple[TypedExpr, ...] = ()
+    while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
+        parts = (*conjuncts(selection.predicate), *parts)
+        chain.pop()
     fixed = conjunction(tuple(part for part in parts if not has_constants(part)))
     asked = conjunction(tuple(part for part in parts if has_constants(part)))
     taken, above = Taken("p"), Taken("a")

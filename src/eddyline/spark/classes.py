@@ -158,6 +158,10 @@ class Classes:
         self._last = 0
         storage.delete_folder(FOLDER)
 
+    def apart(self, start: int | None) -> Seat:
+        """Where queries go that look back: they begin together, in a class of their own."""
+        return Seat(f"{CLASS}{self._last + 1}", 1, start)
+
     def seat(self, shape: Shape, start: int | None, closed: int | None, always: bool = False) -> Seat | None:
         """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
         key = _key(shape, start)
@@ -172,7 +176,8 @@ class Classes:
 
     def take(self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None) -> QueryClass:
         """Let a query have its seat, or as many as there are rows of constants; gives its class."""
-        key = _key(shape, standing.start)
+        looks_back = constants is not None and standing.history
+        key = seat.log if looks_back else _key(shape, standing.start)
         found = self._by_key.get(key)
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)

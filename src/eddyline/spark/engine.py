@@ -163,6 +163,13 @@ class Engine:
             self.executor.drop(left.name)
             return True
 
+    def beginning(self, query: BoundQuery) -> Moment:
+        """The moment before the first tuple that a query sees which looks back."""
+        with self.writing:
+            states = [self.journal.state(name) for name in query.streams]
+            ticks = [segment.tick[0] for state in states for segment in state.segments]
+            return Moment(query.started(min(ticks, default=None)), None, 0, {})
+
     def moment(self) -> Moment:
         """Now, as a live query remembers it."""
         with self.writing:
@@ -170,11 +177,14 @@ class Engine:
             arrived = {name: state.last_index for name, state in self.journal.streams.items() if state.last_index}
             return Moment(clock.reached, clock.closed, self.journal.number, arrived)
 
-    def prepare(self, name: str, query: BoundQuery, plan: Operator, moment: Moment) -> Standing:
-        """A query that answers what comes after a moment, ready to be added to the executor."""
+    def prepare(self, name: str, query: BoundQuery, plan: Operator, moment: Moment, history: bool = False) -> Standing:
+        """A query that answers what comes after a moment, ready to be added to the executor.
+
+        `history`: it answers first what had passed; the moment is the one before all that.
+        """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         stages = cut(name, plan, query.columns)
-        return Standing(name, stages, moment.reached, False, created, moment.entry, moment.arrived)
+        return Standing(name, stages, moment.reached, history, created, moment.entry, moment.arrived)
 
     def drop(self, name: str) -> None:
         self.executor.drop(name)

@@ -76,10 +76,12 @@ class StatementParser(QueryParser):
     def _create(self) -> exp.Expr:
         if self._word("QUERY"):
             name = self._name("the query's name")
+            history = self._history()
             self._need_word("AS")
             first = self._curr
             tags = self._word("ATTACH")
-            return syntax.CreateQuery(this=name, query=self._spanned(self._attach(), first) if tags else self._query())
+            query = self._spanned(self._attach(), first) if tags else self._query()
+            return syntax.CreateQuery(this=name, query=query, **(history or self._history()))
         if self._word("SENSED", "STREAM"):
             kind = "sensed"
         elif self._word("STREAM"):
@@ -92,6 +94,12 @@ class StatementParser(QueryParser):
         name = self._name(f"the {'table' if kind == 'stored' else 'stream'}'s name")
         columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
         return syntax.Extent(this=name, kind=kind, columns=columns, exists=exists, **self._extent_clauses())
+
+    def _history(self) -> dict[str, Any]:
+        """FROM HISTORY [SINCE …], before AS or behind the query."""
+        if not self._word("FROM", "HISTORY"):
+            return {}
+        return {"history": True, "since": self._primary_of_start() if self._word("SINCE") else None}
 
     def _attribute(self) -> syntax.Attribute:
         first = self._curr
