@@ -118,7 +118,8 @@ class Core:
         """Let a query stand from the moment on that its record names."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
-        standing = self.engine.prepare(record.log, query.query, self.plan(query.query), moment, record.history)
+        plan = self.plan(query.query) if record.seat is None else None  # a member has no plan of its own
+        standing = self.engine.prepare(record.log, plan, query.query, moment, record.history)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
@@ -127,7 +128,7 @@ class Core:
         first = record.query
         assert first.seat is not None
         moment = Moment(first.reached, first.closed, first.entry, first.arrived)
-        standing = self.engine.prepare(first.log, query, self.plan(query), moment, first.history)
+        standing = self.engine.prepare(first.log, None, query, moment, first.history)
         self.engine.stand_all(standing, query, first.seat, values)
         many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), query)
         self.definitions.sets.append(many)

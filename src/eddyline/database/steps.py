@@ -108,9 +108,12 @@ class Steps:
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
             moment = core.engine.beginning(step.query) if step.query.history else core.engine.moment()
-            core.engine.prepare(step.name, step.query, core.plan(step.query), moment)  # raises if Spark cannot run it
             # one that looks back is no member of a class: the others are ahead of it
             seat = None if step.query.history else core.engine.seat(step.query, moment.reached, moment.closed)
+            if seat is None:
+                core.engine.prepare(
+                    step.name, core.plan(step.query), step.query, moment
+                )  # raises if Spark cannot run it
             record = core.definitions.record(step.name, step.query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
             core.add(StandingQuery(record, step.query))

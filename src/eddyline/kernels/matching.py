@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 _KEPT = 16
 #: pairs of a row and a member that are in memory at a time, where they can be looked at piece by piece
 MOST_PAIRS = 4_000_000
+#: members that were looked at and did not want the row; a compiled loop looks at a million in a few milliseconds
+_WORTH_A_LOOK = 5_000_000
+#: building another index must pay
+_MUCH_LESS = 0.5
+_looked: WeakKeyDictionary[GroupedFilter, int] = WeakKeyDictionary()
 _filters: OrderedDict[tuple[str, str, Form], GroupedFilter] = OrderedDict()
 
 
@@ -50,11 +56,31 @@ def pieces(match: Match, connection: duckdb.DuckDBPyConnection, storage: Storage
     attributes = pa.table([rows.column(name).cast(t) for name, t in asked.attributes.items()], list(asked.attributes))
     kept = rows.drop_columns(list(asked.attributes))
     empty = True
-    for found in _filter(asked, storage).matches_in_pieces(attributes, most):
+    filter_ = _filter(asked, storage)
+    adapt(filter_)
+    for found in filter_.matches_in_pieces(attributes, most):
         empty = False
         yield kept.take(pa.array(found.rows)).append_column(match.number, pa.array(found.members))
     if empty:
         yield kept.slice(0, 0).append_column(match.number, pa.array([], pa.int64()))
+
+
+def adapt(filter_: GroupedFilter) -> bool:
+    """Find members by another attribute if the latest tuples would leave far fewer candidates; gives whether it did.
+
+    Looking costs some milliseconds, so it is done when as many candidates were turned down as cost about that, and as
+    many again.
+    """
+    seen = filter_.statistics
+    rejected = seen.candidates - seen.pairs
+    if rejected < _looked.get(filter_, 0) + _WORTH_A_LOOK:
+        return False
+    _looked[filter_] = rejected
+    advice = filter_.advice()
+    if advice.then >= _MUCH_LESS * advice.now:
+        return False
+    filter_.follow(advice)
+    return True
 
 
 def _filter(asked: Filter, storage: Storage) -> GroupedFilter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
+from eddyline.sharing import Shape as SharedShape
 from eddyline.sharing import shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
@@ -133,7 +135,7 @@ class Engine:
 
     def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
-        shape = shape_of(query.plan, query.columns)
+        shape = _shape(query)
         return None if shape is None else self.classes.seat(shape, start, closed)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
@@ -141,7 +143,7 @@ class Engine:
         if seat is None:
             self.executor.add(standing)
             return
-        shape = shape_of(query.plan, query.columns)
+        shape = _shape(query)
         assert shape is not None
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
@@ -154,7 +156,7 @@ class Engine:
 
     def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
         """End members of a class; gives whether the class has ended with them."""
-        shape = shape_of(query.plan, query.columns)
+        shape = _shape(query)
         assert shape is not None
         with self.executor.changing:
             left = self.classes.leave(log, numbers, shape)
@@ -177,13 +179,16 @@ class Engine:
             arrived = {name: state.last_index for name, state in self.journal.streams.items() if state.last_index}
             return Moment(clock.reached, clock.closed, self.journal.number, arrived)
 
-    def prepare(self, name: str, query: BoundQuery, plan: Operator, moment: Moment, history: bool = False) -> Standing:
+    def prepare(
+        self, name: str, plan: Operator | None, query: BoundQuery, moment: Moment, history: bool = False
+    ) -> Standing:
         """A query that answers what comes after a moment, ready to be added to the executor.
 
-        `history`: it answers first what had passed; the moment is the one before all that.
+        A member of a class has no plan of its own. `history`: it answers first what had passed; the moment is the one
+        before all that.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
-        stages = cut(name, plan, query.columns)
+        stages = () if plan is None else cut(name, plan, query.columns)
         return Standing(name, stages, moment.reached, history, created, moment.entry, moment.arrived)
 
     def drop(self, name: str) -> None:
@@ -399,6 +404,11 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
     """The error of ours inside Spark's, or what Spark says in one sentence."""
     found = None if problem is None else storage_problem(problem)
     return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
+
+
+@lru_cache(maxsize=1000)
+def _shape(query: BoundQuery) -> SharedShape | None:
+    return shape_of(query.plan, query.columns)
 
 
 def _tick(value: int | None) -> int:
