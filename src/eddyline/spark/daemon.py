@@ -1,17 +1,20 @@
 """The process that Spark's Python workers are forked from, with what they need already loaded.
 
-A worker that is forked from Spark's own imports Arrow and the kernel for half a second before its first task. None of
-them starts a thread when it is imported, which a fork would not take along (a test looks). And when Spark ends before a
-worker, that one would tell everybody in a traceback.
+A worker that is forked from Spark's own imports Arrow and the kernel for half a second before its first task. A fork
+takes no threads along, so none may be there but that of Arrow's memory allocator, which knows how to be forked (a test
+looks). And when Spark ends before a worker, that one would tell everybody in a traceback.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 
 from pyspark import daemon
 
-import eddyline.kernels.task  # noqa: F401
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy would start threads; a task has one core anyway
+
+import eddyline.kernels.task  # noqa: E402, F401
 
 _spark_worker = daemon.worker
 
