@@ -14,7 +14,7 @@ from pyspark import daemon
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy would start threads; a task has one core anyway
 
-import eddyline.kernels.task  # noqa: E402, F401
+import eddyline.kernels.task  # noqa: F401
 
 _spark_worker = daemon.worker
 
