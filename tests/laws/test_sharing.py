@@ -93,7 +93,7 @@ def _stories(*more: Any) -> Any:
         some = st.sampled_from([flush, push, drop, *more]).flatmap(lambda event: event)
         return st.lists(st.tuples(push, add, some, push, some), min_size=3, max_size=6).map(lambda r: sum(r, ()))
 
-    return st.lists(_frames, min_size=1, max_size=2).flatmap(story)
+    return st.lists(_frames, min_size=1, max_size=3).flatmap(story)
 
 
 def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:

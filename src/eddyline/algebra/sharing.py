@@ -13,6 +13,7 @@ from eddyline.algebra.expression import Column, TypedExpr, columns_of
 from eddyline.algebra.node import WINDOW, StreamOp, WindowOp
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT, DataType
+from eddyline.algebra.window import TimeWindow
 from eddyline.errors import InvalidAlgebra
 
 #: the pseudo-relation under which expressions see the member of a class that a tuple is for
@@ -82,6 +83,17 @@ class WindowMatch(WindowOp):
 
 
 Match = StreamMatch | WindowMatch
+
+
+@dataclass(frozen=True)
+class MemberWindow(TimeWindow):
+    """Windows of time of which each member of a query class has its own length and slide; this one is around them all.
+
+    The last three constants that the match above adds are the member's first and last tick and its slide. `unit` ticks
+    divide all of them, so that stretches of so many ticks lie wholly inside or outside of every window.
+    """
+
+    unit: int = 1
 
 
 def predicates_of(match: Match) -> list[TypedExpr]:

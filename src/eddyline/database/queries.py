@@ -60,7 +60,7 @@ class Queries:
             with core.engine.writing:
                 moment = core.engine.beginning(query) if looks_back else core.engine.moment()
                 classes, start = core.engine.classes, moment.reached
-                seat = classes.apart(start) if looks_back and start is not None else None
+                seat = classes.apart(shape, start) if looks_back and start is not None else None
                 seat = seat or classes.seat(shape, start, moment.closed, always=True)
                 assert seat is not None
                 number = core.statements.next_number

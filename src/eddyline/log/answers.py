@@ -25,13 +25,15 @@ Values = tuple[Any, ...]
 class Seat:
     """A query's place in a query class: its number in the log that the members of the class share.
 
-    It is answered from the window at tick `begin` on, and `earlier` windows of the class are not counted.
+    It is answered from the window at tick `begin` on. Windows of the class are numbered by the ticks since it began;
+    those at multiples of `slide` are the member's own, counted from its `start` on, or from where the class began.
     """
 
     log: str
     number: int
     begin: int | None = None
-    earlier: int = 0
+    start: int | None = None
+    slide: int | None = None  # None: its answers are no windows
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,16 @@ def _of_members(table: pa.Table, seat: Seat) -> pa.Table:
     """Members that began together: their rows without the windows that came before."""
     if HEADER not in table.column_names:
         return table
+    assert seat.slide is not None
+    tick = table.column(TICK).to_numpy()
+    own = tick % seat.slide == 0
     if seat.begin is not None:
-        table = table.filter(pc.greater_equal(table.column(TICK), seat.begin))
-    numbers = pc.subtract(table.column(NUMBER), seat.earlier)
-    return table.set_column(table.column_names.index(NUMBER), NUMBER, numbers)
+        own &= tick >= seat.begin
+    table = table.filter(pa.array(own))
+    tick = table.column(TICK).to_numpy()
+    start = tick - table.column(NUMBER).to_numpy() if seat.start is None else seat.start
+    numbers = tick // seat.slide + (-start // seat.slide) + 1  # the first window stands at the start rounded up
+    return table.set_column(table.column_names.index(NUMBER), NUMBER, pa.array(numbers, pa.int64()))
 
 
 def _of_member(table: pa.Table, seat: Seat) -> pa.Table | None:

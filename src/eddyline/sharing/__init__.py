@@ -1,5 +1,5 @@
 """Which queries can be answered together, and the plan that does so."""
 
-from eddyline.sharing.shape import Shape, shape_of, slide_of, with_forms
+from eddyline.sharing.shape import Shape, shape_of, slide_of, with_forms, with_windows
 
-__all__ = ["Shape", "shape_of", "slide_of", "with_forms"]
+__all__ = ["Shape", "shape_of", "slide_of", "with_forms", "with_windows"]

@@ -6,8 +6,9 @@ anything; those that differ in their constants only are of one form. Of HAVING o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import Any, cast
 
 from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
@@ -22,10 +23,10 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
-from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match, StreamMatch, WindowMatch, member_columns
+from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match, MemberWindow, StreamMatch, WindowMatch, member_columns
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
-from eddyline.algebra.types import DataType
-from eddyline.algebra.window import TimeWindow
+from eddyline.algebra.types import BIGINT, DataType
+from eddyline.algebra.window import TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
@@ -42,7 +43,8 @@ class Shape:
     columns: tuple[str, ...]
     predicate: TypedExpr | None  # what WHERE asks for, p0, p1, … in place of its constants
     where: tuple[DataType, ...]  # the types of these
-    constants: tuple[Any, ...]  # those of WHERE, then those of HAVING
+    constants: tuple[Any, ...]  # those of WHERE, those of HAVING, then the window
+    windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
 
     @property
     def key(self) -> Any:
@@ -51,7 +53,7 @@ class Shape:
 
     @property
     def above(self) -> tuple[DataType, ...]:
-        """The types of the constants of HAVING."""
+        """The types of the constants of HAVING and of the window."""
         return match_of(self.plan).constants
 
 
@@ -59,9 +61,23 @@ def match_of(plan: Operator) -> Match:
     return next(operator for operator in plan.walk() if isinstance(operator, StreamMatch | WindowMatch))
 
 
-def slide_of(plan: Operator) -> int | None:
+def slide_of(shape: Shape) -> int | None:
     """The ticks from one window to the next; None for a stream query."""
-    return next((operator.slide for operator in plan.walk() if isinstance(operator, TimeWindow)), None)
+    if shape.windowed:
+        return int(shape.constants[-1])
+    return next((operator.slide for operator in shape.plan.walk() if isinstance(operator, TimeWindow)), None)
+
+
+def with_windows(plan: Operator, windows: Collection[tuple[int, int, int]]) -> Operator:
+    """The plan of a class whose members have these windows: first tick, last tick, slide."""
+    if isinstance(plan, TimeWindow):
+        first, last = min(w[0] for w in windows), max(w[1] for w in windows)
+        slide = gcd(*(w[2] for w in windows))
+        if len(set(windows)) == 1:
+            return replace(plan, scope=TimeScope(first, last), slide=slide)
+        unit = gcd(slide, *(w[0] for w in windows), *(w[1] + 1 for w in windows))
+        return MemberWindow(plan.input, TimeScope(first, last), slide, unit)
+    return plan.with_inputs(*(with_windows(operator, windows) for operator in plan.inputs))
 
 
 def with_forms(plan: Operator, forms: tuple[Form, ...]) -> Operator:
@@ -86,14 +102,22 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
         chain.pop()
     fixed = conjunction(tuple(part for part in parts if not has_constants(part)))
     asked = conjunction(tuple(part for part in parts if has_constants(part)))
+    windowed = isinstance(node, TimeWindow)
     taken, above = Taken("p"), Taken("a")
+    window: tuple[int, ...] = ()
+    if isinstance(node, TimeWindow):
+        window = (node.scope.start, node.scope.end, node.slide)
+        node = replace(node, scope=TimeScope(0, 0), slide=1)
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in chain if isinstance(operator, _SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
-    made = _Carried(_matched(node, fixed, above.types), conditions).through(list(reversed(chain)), plan)
+    match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
+    if windowed and not isinstance(match.inputs[0], TimeWindow):
+        return None  # it asks for the window's own time before it can be told whose window it is
+    made = _Carried(match, conditions).through(list(reversed(chain)), plan)
     if made is None:
         return None
-    return Shape(made, columns, predicate, taken.types, (*taken.values, *above.values))
+    return Shape(made, columns, predicate, taken.types, (*taken.values, *above.values, *window), windowed)
 
 
 def _is_source(node: Operator) -> bool:

@@ -18,7 +18,7 @@ from eddyline.algebra.types import DataType
 from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
-from eddyline.sharing import Shape, slide_of, with_forms
+from eddyline.sharing import Shape, slide_of, with_forms, with_windows
 from eddyline.spark.evaluate.members import SINCE, Members, MemberTable
 from eddyline.spark.executor import Standing
 from eddyline.spark.literal import spark_type
@@ -95,6 +95,13 @@ class FormTable:
         return self._table
 
     @property
+    def windows(self) -> list[tuple[int, int, int]]:
+        """Those of its members, each once, where they may differ; once settled."""
+        columns = self._schema.names[-3:]
+        found = self._rows.select(columns).group_by(columns).aggregate([]).to_pylist()
+        return [tuple(row[name] for name in columns) for row in found]
+
+    @property
     def latest(self) -> int:
         """The largest `_since`, once settled."""
         return int(pc.max(self._rows.column(SINCE)).as_py() or 0)
@@ -143,6 +150,8 @@ class QueryClass(Standing):
         known = {table.form.name: table.settled(self.storage, folder) for table in tables}
         self.members = Members(known, len(self.shape.above), max((table.latest for table in tables), default=0))
         plan = with_forms(self.shape.plan, tuple(table.form for table in tables))
+        if self.shape.windowed:
+            plan = with_windows(plan, {window for table in tables for window in table.windows})
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
         self.settled = True
 
@@ -158,9 +167,9 @@ class Classes:
         self._last = 0
         storage.delete_folder(FOLDER)
 
-    def apart(self, start: int | None) -> Seat:
+    def apart(self, shape: Shape, start: int | None) -> Seat:
         """Where queries go that look back: they begin together, in a class of their own."""
-        return Seat(f"{CLASS}{self._last + 1}", 1, start)
+        return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
 
     def seat(self, shape: Shape, start: int | None, closed: int | None, always: bool = False) -> Seat | None:
         """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
@@ -168,11 +177,11 @@ class Classes:
         begin = None if start is None else max(start, LOW if closed is None else closed + 1)
         found = self._by_key.get(key)
         if found is not None:
-            return Seat(found.name, found.next_number, begin, _windows_between(shape, found.start, start))
+            return Seat(found.name, found.next_number, begin, start, slide_of(shape))
         self._alone[key] = self._alone.get(key, 0) + 1
         if self._alone[key] < self._share_from and not always:
             return None
-        return Seat(f"{CLASS}{self._last + 1}", 1, begin)
+        return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
 
     def take(self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None) -> QueryClass:
         """Let a query have its seat, or as many as there are rows of constants; gives its class."""
@@ -185,7 +194,7 @@ class Classes:
             self._by_key[key] = found
             self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
         stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
-        since = standing.since.get(stream, 0) if slide_of(shape.plan) is None else 0  # windows may look back
+        since = standing.since.get(stream, 0) if slide_of(shape) is None else 0  # windows may look back
         if constants is None:
             found.table(shape).add(seat.number, since, shape.constants)
         else:
@@ -216,14 +225,6 @@ def sharing_from(wanted: int | None) -> int:
 def _key(shape: Shape, start: int | None) -> Any:
     """Queries that wait for the first tick of their streams begin together, later ones each at its own tick."""
     return shape.key, start is None
-
-
-def _windows_between(shape: Shape, first: int | None, start: int | None) -> int:
-    """How many windows a class has before the first one of a member."""
-    slide = slide_of(shape.plan)
-    if slide is None or first is None or start is None:
-        return 0
-    return -(-start // slide) - -(-first // slide)
 
 
 __all__ = ["Classes", "QueryClass"]

@@ -66,8 +66,10 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
         return difference.stream_difference(desired, said), [INDEX, TICK, diff, *extra]
     if stage.kind == RELATION:
         return difference.relation_difference(desired, said), [TICK, diff]
-    compared = difference.window_difference if view.members is None else difference.member_difference
-    frame = compared(desired, said)
+    if view.members is None:
+        frame = difference.window_difference(desired, said)
+    else:
+        frame = difference.member_difference(desired, said, view.start)
     system = [NUMBER, TICK, diff, HEADER, *extra]
     if isinstance(stage.plan, WindowSort):
         frame = with_rank(stage.plan, frame, [NUMBER, DIFF, HEADER], len(stage.schema))

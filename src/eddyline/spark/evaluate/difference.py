@@ -154,15 +154,20 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
     )
 
 
-def member_difference(desired: Desired, said: Said) -> Frame:
+def member_difference(desired: Desired, said: Said, start: int) -> Frame:
     """The same for a query class, whose members share the list of windows: a row tells its member in its last column.
 
-    The windows stand at regular ticks, so none ever goes; what is revised is said anew for its member alone.
+    The windows stand at regular ticks, so none ever goes; what is revised is said anew for its member alone. They are
+    numbered by the ticks since the class began: each member has its own windows among them.
     """
-    if said.rows is None:
-        return window_difference(desired, said)
-    assert desired.listed is not None and desired.grid is not None
+    assert desired.listed is not None
     columns = columns_of(desired.width)
+    final = [f"{T} - {start} AS {NUMBER}", f"{T} AS {TICK}", DIFF, HEADER, *columns]
+    heads = desired.listed.where(f"NOT ({desired.again.condition(T)})") if said.rows is not None else desired.listed
+    heads = heads.selectExpr(T, f"1 AS {DIFF}", f"true AS {HEADER}")
+    if said.rows is None:
+        rows = desired.rows.selectExpr(T, f"1 AS {DIFF}", f"false AS {HEADER}", *columns)
+        return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
     old = said.rows.where(f"NOT {HEADER}").selectExpr(
         f"{TICK} AS {T}", *columns, "0 AS _new", f"CAST({DIFF} AS INT) AS _old"
     )
@@ -172,10 +177,7 @@ def member_difference(desired: Desired, said: Said) -> Frame:
     judged = net.selectExpr("*", f"max(_new <> _old) OVER (PARTITION BY {T}, {columns[-1]}) AS _changed")
     copies = judged.where("_changed").selectExpr(T, *columns, "_old", "explode(sequence(1, _old + _new)) AS _copy")
     rows = copies.selectExpr(T, f"IF(_copy > _old, 1, -1) AS {DIFF}", f"false AS {HEADER}", *columns)
-    heads = desired.listed.where(f"NOT ({desired.again.condition(T)})")
-    both = rows.unionByName(heads.selectExpr(T, f"1 AS {DIFF}", f"true AS {HEADER}"), allowMissingColumns=True)
-    number = f"{_grid_number(desired.grid, T)} AS {NUMBER}"
-    return both.selectExpr(number, f"{T} AS {TICK}", DIFF, HEADER, *columns)
+    return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
 
 
 def _window_numbers(desired: Desired, listed: Frame, count: int) -> Frame:

@@ -14,7 +14,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
-from eddyline.algebra.sharing import WindowMatch
+from eddyline.algebra.sharing import MemberWindow, WindowMatch
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -74,6 +74,8 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
         if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
             return aggregate_slices(node, sliced, batch, asked)
         return relational.aggregate(node, windows(node.input, batch, asked, by), batch)
+    if isinstance(node, WindowMatch) and isinstance(node.input, MemberWindow):
+        return relational.match_and_assign(node, batch, asked)
     if isinstance(node, WindowMatch):
         return relational.match(node, windows(node.input, batch, asked, by), batch)
     if isinstance(node, WindowAlias | Instants):

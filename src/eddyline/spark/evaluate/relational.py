@@ -6,13 +6,17 @@ from eddyline.algebra.expression import Aggregate, Call, Named, columns_of
 from eddyline.algebra.node import WINDOW
 from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.sharing import QUERY, WindowMatch
+from eddyline.algebra.sharing import QUERY, MemberWindow, WindowMatch
+from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.matching import matched
-from eddyline.spark.evaluate.windows import Windows
+from eddyline.spark.evaluate.timed import assign_own, grid_of, needed, window_list
+from eddyline.spark.evaluate.tuples import tuples
+from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import Names, aggregate_sql, names_of, spark_sql
+from eddyline.spark.spans import Spans
 
 #: marks the row that stands for an empty window, so that aggregates over nothing are computed by Spark itself
 _GHOST = "_ghost"
@@ -41,6 +45,19 @@ def match(node: WindowMatch, windows: Windows, batch: Batch) -> Windows:
     names = names_in(node.input.schema)
     rows = matched(node, windows.rows, windows.head, names, batch.members, batch.frames)
     return windows.with_rows(rows, len(node.schema))
+
+
+def match_and_assign(node: WindowMatch, batch: Batch, ticks: Spans) -> Windows:
+    """The same where every member has windows of its own: a row must know its member before it can be put into them."""
+    leaf = node.input
+    assert isinstance(leaf, MemberWindow) and batch.members is not None
+    grid = grid_of(leaf, batch)
+    frame = tuples(leaf.input, batch, needed(grid, ticks))
+    rows = matched(node, frame, [TICK], names_in(leaf.schema), batch.members, batch.frames)
+    width = len(node.schema)
+    own = numbered(width)
+    placed = assign_own(rows, own[-3:], ticks.within(grid.first, grid.last))
+    return Windows(placed.select(T, *own), window_list(grid, ticks, batch), (T,), width)
 
 
 def distinct(windows: Windows) -> Windows:
@@ -74,7 +91,9 @@ def in_every_window(node: WindowAggregation, listed: Frame, batch: Batch, prefix
     assert batch.members is not None
     keys = [QUERY, *(f"_a{i}" for i in range(len(node.keys) - 1))]
     everyone = batch.members.everyone(batch.frames)
-    return listed.crossJoin(everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys))))
+    every = listed.crossJoin(everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys))))
+    own = any(isinstance(operator, MemberWindow) for operator in node.walk())
+    return every.where(f"pmod({T}, {prefix}{len(keys) - 1}) = 0") if own else every
 
 
 def _aggregate(column: Named, names: Names, ghosts: bool) -> str:
@@ -120,6 +139,7 @@ __all__ = [
     "distinct",
     "in_every_window",
     "match",
+    "match_and_assign",
     "names_in",
     "order_of",
     "project",

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAggregation, WindowAlias, WindowProject, WindowSelect
-from eddyline.algebra.sharing import WindowMatch, predicates_of
+from eddyline.algebra.sharing import MemberWindow, WindowMatch, predicates_of
 from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import grouped
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
-from eddyline.spark.evaluate.timed import Grid, assign, grid_of, needed, window_list
+from eddyline.spark.evaluate.timed import Grid, assign, assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import spark_sql
@@ -79,8 +79,12 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
             frame = matched(operator, frame, [TICK], names, batch.members, batch.frames)
     keys = [f"c{i}" for i in range(len(node.keys))]
     inputs = [f"c{i}" for i in range(len(node.input.schema))]
+    own = isinstance(sliced.leaf, MemberWindow)
+    start = (
+        f"({TICK} - pmod({TICK}, {sliced.leaf.unit}))" if isinstance(sliced.leaf, MemberWindow) else _slice_start(grid)
+    )
     keyed = frame.selectExpr(
-        f"{_slice_start(grid)} AS {_SLICE}",
+        f"{start} AS {_SLICE}",
         *(f"{spark_sql(k.expr, names_in(node.input.schema))} AS k{i}" for i, k in enumerate(node.keys)),
         *inputs,
     )
@@ -93,7 +97,8 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     group_keys = [f"k{i}" for i in range(len(node.keys))]
     slices = grouped(keyed, [_SLICE, *group_keys], partials)
     # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
-    placed = assign(slices, grid, ticks, _SLICE)
+    within = ticks.within(grid.first, grid.last)
+    placed = assign_own(slices, group_keys[-3:], within, _SLICE) if own else assign(slices, grid, ticks, _SLICE)
     merges = [
         f"{text} AS {name}"
         for part, names in zip(sliced.parts, names_of_parts, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eddyline.algebra.node import Operator
@@ -72,6 +73,15 @@ def assign(frame: Frame, grid: Grid, ticks: Spans, tick: str = TICK) -> Frame:
             "*", f"explode(sequence({first}, {last}, {grid.step}L)) AS {T}"
         )
     return placed.where(within.condition(T))
+
+
+def assign_own(frame: Frame, columns: Sequence[str], ticks: Spans, tick: str = TICK) -> Frame:
+    """The same where the first tick, the last tick and the slide of a row's windows are columns of the row."""
+    left, right, step = columns
+    soonest, latest = f"({tick} - {right})", f"({tick} - {left})"
+    first, last = f"({soonest} + pmod(- {soonest}, {step}))", f"({latest} - pmod({latest}, {step}))"
+    placed = frame.where(f"{first} <= {last}").selectExpr("*", f"explode(sequence({first}, {last}, {step})) AS {T}")
+    return placed.where(ticks.condition(T))
 
 
 def time_windows(node: TimeWindow | HopWindow, batch: Batch, ticks: Spans) -> Windows:
