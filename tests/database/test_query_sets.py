@@ -164,6 +164,9 @@ def test_show_queries_tells_who_shares(db: eddyline.Database) -> None:
     ]  # fmt: skip
     assert shown[0]["class"] is None and shown[1]["class"] == shown[2]["class"] != shown[3]["class"]
     assert db.sql("EXPLAIN big1").startswith(f"answered together with one other, as a member of {shown[1]['class']}")
+    told = str(db.status())
+    assert f"query big1: windows from not started, a member of {shown[1]['class']} (+0 -0)" in told
+    assert f"3 queries of a template, members of {shown[3]['class']}" in told
     db.sql("DROP QUERIES LIKE '%2'")
     assert db.sql("SHOW QUERIES LIKE 'BIG_'").to_arrow().column("name").to_pylist() == ["big0", "big1"]
     assert list(db.queries) == ["big0", "big1", "m.1", "m.3"]

@@ -125,10 +125,13 @@ class Database:
         queries = []
         for query in list(core.definitions.queries.values()):
             stage = results.stages.get(query.record.log)
-            start = query.record.reached if stage is None else stage.start
+            seat = query.record.seat
+            start = query.record.reached if stage is None or seat is not None else stage.start
             counts = (0, 0) if stage is None else (stage.plus, stage.minus)
-            problem = core.problem_of(query)
-            queries.append(QueryStatus(query.record.name, query.record.kind, start, *counts, problem))
+            shared = None if seat is None else seat.log
+            queries.append(
+                QueryStatus(query.record.name, query.record.kind, start, *counts, core.problem_of(query), shared)
+            )
         return Status(
             path=core.storage.root,
             running=core.engine.run_id is not None,
@@ -140,6 +143,7 @@ class Database:
             rejects=dict(core.rejects.counts),
             problem=None if failure is None else failure.message,
             warnings=list(core.warnings),
+            sets=[(many.members.seat.log, len(many.members)) for many in list(core.definitions.sets)],
         )
 
     @property

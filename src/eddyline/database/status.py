@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`start` is the tick at which it began, None while it waits for its first data."""
+    """`start` is the tick at which it began, None while it waits for its first data.
+
+    Rows of a query that is answered together with others are counted for all of them, in `shared`.
+    """
 
     name: str
     kind: str
@@ -15,6 +18,13 @@ class QueryStatus:
     added: int  # rows that came
     removed: int  # rows that went, by corrections
     problem: str | None = None  # why it has stopped, if so
+    shared: str | None = None  # the query class it is a member of
+
+    def __str__(self) -> str:
+        counts = f"+{self.added} -{self.removed}"
+        if self.shared is not None:
+            counts = f"a member of {self.shared} ({counts})"
+        return f"{self.name}: {self.kind} from {_shown(self.start)}, {counts}"
 
 
 @dataclass(frozen=True)
@@ -31,12 +41,14 @@ class Status:
     rejects: dict[str, int]
     problem: str | None = None
     warnings: list[str] = field(default_factory=list)
+    sets: list[tuple[str, int]] = field(default_factory=list)  # classes of queries made many at a time, and how many
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {'running' if self.running else 'idle'}, clock {_shown(self.clock)}"]
         lines.append(f"  {self.batches} batches, {self.waiting} appends waiting")
         lines += [f"  stream {name}: {count} rows" for name, count in self.rows.items()]
-        lines += [f"  query {q.name}: {q.kind} from {_shown(q.start)}, +{q.added} -{q.removed}" for q in self.queries]
+        lines += [f"  query {query}" for query in self.queries]
+        lines += [f"  {count:,} queries of a template, members of {log}" for log, count in self.sets]
         lines += [f"  query {q.name} has stopped: {q.problem}" for q in self.queries if q.problem is not None]
         lines += [f"  rejects of {name}: {count}" for name, count in self.rejects.items()]
         lines += [f"  warning: {text}" for text in self.warnings]
