@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import eddyline
 from eddyline import testing
+from eddyline.cli.main import app
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, SyntaxProblem, TypeMismatch, UnknownName
 
 STREAM = "CREATE STREAM s (k STRING, x INTEGER, d DOUBLE, t INTEGER) TIMESTAMP BY t"
@@ -119,9 +122,19 @@ def test_they_outlast_a_restart(spark: object, tmp_path: Path) -> None:
         db.stream("s").push(ROWS[3:])
         db.flush()
         assert rows(again) == [("a", 9)] and rows(db.query("later.1")) == [("a", 9)]
+    shown = CliRunner().invoke(app, ["results", "m.5", "--db", str(tmp_path), "--format", "jsonl"])
+    assert [json.loads(line)["row"]["x"] for line in shown.stdout.splitlines()] == [7, 9]
+    for gone in ("m.6", "m.21", "m.99"):
+        failed = CliRunner().invoke(app, ["results", gone, "--db", str(tmp_path)])
+        assert failed.exit_code == 2 and f"has no query {gone}" in failed.stderr
     with eddyline.connect(str(tmp_path)) as db:
         assert len(db.queries) == 20 and "m.6" not in db.queries
         assert rows(db.query("m.5")) == [("a", 7), ("a", 9)]
+        assert db.query("m.5").to_spark().select("k", "x", "_diff").collect() == [("a", 7, 1), ("a", 9, 1)]
+        assert db.query("m.5").current().column("x").to_pylist() == [7, 9]
+        db.queries.drop("%")
+    with eddyline.connect(str(tmp_path)) as db:
+        assert len(db.queries) == 0 and not (tmp_path / "results" / "~class1").exists()
 
 
 def test_what_cannot_be_a_template_is_refused_and_leaves_nothing_behind(db: eddyline.Database) -> None:

@@ -12,25 +12,30 @@ from eddyline.output import JsonLines, Painter, Tables
 
 #: how often a database is looked at for new answers
 _EVERY = 0.2
+#: of a million names, so many are compared with one that is unknown, and so many told
+_GUESSED, _NAMED = 10_000, 20
 
 
 def show_results(name: str, path: str, since: int, format_: Format, follow: bool) -> None:
     """Prints the answers after a cursor as `run` does; the cursor to go on from is told on stderr at the end."""
     from eddyline.database.reader import ResultReader  # takes a moment to load, which --help must not
-    from eddyline.database.statements import QueryRecord, StatementLog, standing
+    from eddyline.database.sets import Standing
+    from eddyline.database.statements import QueryRecord, StatementLog
     from eddyline.log.storage import Storage
 
     def found() -> QueryRecord:
         definitions = StatementLog(storage).read()
         if not definitions:
             raise SourceMissing(f"there is no database at {path}", hint="--db takes the path given to eddyline.connect")
-        queries = {query.name.lower(): query for query in standing(definitions).values()}
-        if name.lower() not in queries:
-            names = [query.name for query in queries.values()]
-            guess = nearest(name, names)
-            hint = f"did you mean {guess}?" if guess else f"its queries are {', '.join(names)}" if names else None
+        standing = Standing(definitions, storage)
+        query = standing.find(name)
+        if query is None:
+            names = standing.names
+            guess = nearest(name, names[:_GUESSED])
+            some = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+            hint = f"did you mean {guess}?" if guess else f"its queries are {some}" if names else None
             raise UnknownName(f"{path} has no query {name}", hint=hint)
-        return queries[name.lower()]
+        return query
 
     storage = Storage(path)
     query = found()

@@ -25,8 +25,8 @@ from eddyline.database.flow import flowing
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
-from eddyline.database.sets import NAME, QuerySet
-from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog, dropped
+from eddyline.database.sets import NAME, QuerySet, Standing, like
+from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
 from eddyline.log.segment import Segment
@@ -86,7 +86,7 @@ class Core:
             )
             for definition in definitions:
                 self._replay(definition)
-            for log in dropped(definitions):
+            for log in Standing(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
                 self.engine.start()
@@ -136,10 +136,8 @@ class Core:
 
     def drop_like(self, pattern: str) -> int:
         """Drop all queries whose names are LIKE a pattern; gives how many."""
-        names = [query.record.name for query in self.definitions.queries.values()]
-        found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), pattern.lower()).to_pylist()
         dropped = 0
-        for name in [name for name, matches in zip(names, found, strict=True) if matches]:
+        for name in like([query.record.name for query in self.definitions.queries.values()], pattern):
             query = self.definitions.withdraw(name)
             assert query is not None
             if self.definitions.catalog.query(name) is not None:
@@ -361,7 +359,7 @@ class Core:
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any:
         """The segments as a Spark DataFrame."""
         at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
-        return self.engine.changes(at_work.stages[-1], segments, since)
+        return self.engine.changes(at_work.stages[-1], segments, since, query.record.seat)
 
     def is_standing(self, query: StandingQuery) -> bool:
         return self.definitions.is_standing(query)

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.database.statements import QueryRecord, SetRecord
+from eddyline.database.statements import DROP_LIKE, Definition, QueryRecord, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition
 from eddyline.log.answers import Seat
+from eddyline.log.storage import Storage
 
 #: the column of a table of values that names the queries
 NAME = "name"
@@ -79,3 +80,59 @@ def names_of(values: pa.Table, prefix: str) -> pa.Array:
     if len(twice):
         raise DuplicateName(f"two queries would have the name {twice[0]['values'].as_py()}")
     return names
+
+
+class Standing:
+    """The queries that stand after some definitions, as whoever looks on without the engine finds them."""
+
+    def __init__(self, definitions: Sequence[Definition], storage: Storage) -> None:
+        self._queries: dict[str, QueryRecord] = {}  # by key
+        self._sets: list[QuerySet] = []
+        self._logs: set[str] = set()  # that any query has had
+        for definition in definitions:
+            self._take(definition, storage)
+
+    def _take(self, definition: Definition, storage: Storage) -> None:
+        if definition.query is not None:
+            self._queries[definition.query.key] = definition.query
+            self._logs.add(definition.query.log)
+        elif definition.many is not None:
+            names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
+            self._sets.append(QuerySet(definition.many, names))
+            self._logs.add(definition.many.query.log)
+        elif definition.kind == DROP_LIKE:
+            gone = like([query.name for query in self._queries.values()], definition.text)
+            self._queries = {key: query for key, query in self._queries.items() if query.name not in gone}
+            for many in self._sets:
+                many.drop(many.like(definition.text))
+        elif definition.dropped is not None:
+            self._drop(definition.dropped)
+
+    def _drop(self, key: str) -> None:
+        if self._queries.pop(key, None) is None:
+            log, _, number = key.rpartition("#")
+            for many in self._sets:
+                if many.seat.log == log and many.is_standing(int(number)):
+                    many.drop([int(number)])
+
+    def find(self, name: str) -> QueryRecord | None:
+        for query in self._queries.values():
+            if query.name.lower() == name.lower():
+                return query
+        return next((record for many in self._sets if (record := many.find(name)) is not None), None)
+
+    @property
+    def names(self) -> list[str]:
+        return [query.name for query in self._queries.values()] + [n for s in self._sets for n in s.names.to_pylist()]
+
+    @property
+    def unused_logs(self) -> list[str]:
+        """The result logs that no query has any more."""
+        used = {query.log for query in self._queries.values()} | {many.seat.log for many in self._sets if len(many)}
+        return sorted(self._logs - used)
+
+
+def like(names: Sequence[str], pattern: str) -> set[str]:
+    """Those among names that are LIKE a pattern; case does not matter."""
+    found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), pattern.lower()).to_pylist()
+    return {name for name, matches in zip(names, found, strict=True) if matches}

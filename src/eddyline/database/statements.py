@@ -6,7 +6,6 @@ when they were created, because that decides what they answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -108,19 +107,3 @@ class StatementLog:
         """When this returns, the definition is there for good."""
         self._storage.write_json(f"{FOLDER}/{definition.number:012d}.json", definition.to_json())
         self._last = definition.number
-
-
-def standing(definitions: Sequence[Definition]) -> dict[str, QueryRecord]:
-    """The queries that stand, by their keys."""
-    gone = {definition.dropped for definition in definitions}
-    queries = [definition.query for definition in definitions if definition.query is not None]
-    return {query.key: query for query in queries if query.key not in gone}
-
-
-def dropped(definitions: Iterable[Definition]) -> list[str]:
-    """The result logs that no query has any more."""
-    definitions = list(definitions)
-    queries = [definition.query for definition in definitions if definition.query is not None]
-    sets = {definition.many.query.log for definition in definitions if definition.many is not None}
-    used = {query.log for query in standing(definitions).values()}
-    return sorted({query.log for query in queries} - used - sets)

@@ -124,13 +124,13 @@ class Steps:
 
     def _withdraw(self, step: Withdraw, statement: Statement) -> None:
         core = self._core
-        found = core.definitions.queries.get(step.name.lower())
+        found = core.definitions.find(step.name)
         core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.key)
-        if found is None:
+        withdrawn = core.definitions.withdraw(step.name)
+        if withdrawn is None:
             core.drop_one_of_many(step.name)
         else:
-            core.definitions.withdraw(step.name)
-            core.withdraw(found)
+            core.withdraw(withdrawn)
 
     def _shown(self, step: Show) -> str:
         core = self._core

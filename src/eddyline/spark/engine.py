@@ -18,7 +18,7 @@ from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
-from eddyline.log.answers import BATCH, Seat, Shape
+from eddyline.log.answers import BATCH, QUERY, Seat, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
 from eddyline.log.results import ResultLog, Results
@@ -356,14 +356,25 @@ class Engine:
             self.executor.forget_attempt()
             self.start()
 
-    def changes(self, stage: Stage, segments: Sequence[Segment], since: int = -1) -> DataFrame:
-        """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`."""
+    def changes(
+        self, stage: Stage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None
+    ) -> DataFrame:
+        """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`.
+
+        With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
+        """
         if segments:
             frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
-            return frame.where(f"{BATCH} > {since}")
+            frame = frame.where(f"{BATCH} > {since}")
+            if seat is None:
+                return frame
+            begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
+            return frame.where(f"{QUERY} = {seat.number} AND {begun}").drop(QUERY)
         fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
         fields += [
-            f"{back_quoted(n)} {spark_type(f.type)}" for n, f in zip(stage.columns, stage.schema.fields, strict=True)
+            f"{back_quoted(n)} {spark_type(f.type)}"
+            for n, f in zip(stage.columns, stage.schema.fields, strict=True)
+            if seat is None or n != QUERY
         ]
         return self.spark.createDataFrame([], ", ".join(fields))
 
