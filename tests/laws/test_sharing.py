@@ -138,7 +138,9 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 @runs(60)
 @given(_stories(), st.sampled_from([0, 1000]))
-def test_queries_that_come_and_go_say_what_they_would_say_alone(events: tuple[tuple[str, Any], ...], few: int) -> None:
+def test_queries_that_come_and_go_say_what_they_would_say_alone(
+    spark: object, events: tuple[tuple[str, Any], ...], few: int
+) -> None:
     with kernels_alone(), patch("eddyline.spark.classes.MOST_JOINED", few):
         _the_same(events)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import copysign
 from typing import Any
 
 from eddyline.algebra.types import BOOLEAN, DataType
@@ -66,12 +67,13 @@ class Literal(Expr):
     type: DataType
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are equal in Python but not the same constant
+        # 1, 1.0 and True are equal in Python but not the same constant, nor are 0.0 and -0.0
         return (
             isinstance(other, Literal)
             and self.type == other.type
             and type(self.value) is type(other.value)
             and self.value == other.value
+            and (not isinstance(self.value, float) or copysign(1, self.value) == copysign(1, other.value))
         )
 
     def __hash__(self) -> int:

@@ -18,8 +18,10 @@ from eddyline.errors import InvalidAlgebra
 
 #: the pseudo-relation under which expressions see the member of a class that a tuple is for
 MEMBER = "$member"
-#: the number of the member
+#: the number of the member, in the files of its class
 QUERY = "_query"
+#: the names of what a match adds, which no column of a query has: the number, and the constants a0, a1, …
+NUMBER, CONSTANT = "$query", "$a"
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Form:
 
 
 def _matched(schema: Schema, constants: tuple[DataType, ...]) -> Schema:
-    more = [Field(f"a{i}", type_, MEMBER) for i, type_ in enumerate(constants)]
-    return schema + Schema((Field(QUERY, BIGINT, MEMBER), *more))
+    more = [Field(f"{CONSTANT}{i}", type_, MEMBER) for i, type_ in enumerate(constants)]
+    return schema + Schema((Field(NUMBER, BIGINT, MEMBER), *more))
 
 
 def _check(forms: tuple[Form, ...], schema: Schema) -> None:
@@ -102,4 +104,5 @@ def predicates_of(match: Match) -> list[TypedExpr]:
 
 def member_columns(constants: tuple[DataType, ...]) -> tuple[Column, ...]:
     """What a match adds to each tuple."""
-    return (Column(QUERY, BIGINT, MEMBER), *(Column(f"a{i}", type_, MEMBER) for i, type_ in enumerate(constants)))
+    more = (Column(f"{CONSTANT}{i}", type_, MEMBER) for i, type_ in enumerate(constants))
+    return (Column(NUMBER, BIGINT, MEMBER), *more)

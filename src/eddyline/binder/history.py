@@ -8,7 +8,9 @@ from eddyline.algebra.expression import Call, Column, Literal
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.stream import TICK, StreamAcquire, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT, BOOLEAN
+from eddyline.algebra.window import RowWindow
 from eddyline.catalog.catalog import BoundQuery
+from eddyline.errors import NotSupported
 
 
 def from_history(query: BoundQuery, since: int | None) -> BoundQuery:
@@ -18,8 +20,12 @@ def from_history(query: BoundQuery, since: int | None) -> BoundQuery:
     query that has no windows leaves out the tuples that are older.
     """
     plan = query.plan
-    if since is not None and not any(isinstance(operator, WindowOp) for operator in plan.walk()):
-        plan = _not_before(plan, since)
+    if since is not None:
+        windows = [o for o in plan.walk() if isinstance(o, WindowOp) and any(isinstance(i, StreamOp) for i in o.inputs)]
+        if any(isinstance(window, RowWindow) for window in windows):
+            raise NotSupported("SINCE does not go with row windows, which count from the first row")
+        if not windows:
+            plan = _not_before(plan, since)
     return replace(query, plan=plan, history=True, since=since)
 
 

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer
+from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
-from eddyline.database.present import changes, changes_of_all, present
+from eddyline.database.present import changes, present
 from eddyline.database.reader import Read, ResultReader
 from eddyline.errors import DatabaseClosed, StreamingFailed
 from eddyline.log.segment import Segment
@@ -133,14 +134,6 @@ class QueryHandle:
         storage = self._home.reader.storage
         return self._read(cursor, lambda segments: changes(storage, segments, shape, self._schema(), cursor))
 
-    def changes_of_all(self, names: pa.Array, since: int | None = None) -> pa.Table:
-        """The same for all members of a query class that have numbers from this query's on, with their names."""
-        cursor, shape = -1 if since is None else since, self._query.record.shape
-        storage = self._home.reader.storage
-        return self._read(
-            cursor, lambda segments: changes_of_all(storage, segments, shape, self._schema(), names, cursor)
-        )
-
     def to_pandas(self, since: int | None = None) -> Any:
         """The same as `to_arrow`, for pandas."""
         return self.to_arrow(since).to_pandas()
@@ -165,8 +158,7 @@ class QueryHandle:
         return self._home.reader.read(self._query.record.log, since, action)
 
     def _schema(self) -> pa.Schema:
-        fields = zip(self.columns, self._query.query.plan.schema.fields, strict=True)
-        return pa.schema([pa.field(name, arrow_type(field.type)) for name, field in fields])
+        return schema_of(self.columns, self._query.query)
 
     def _check(self) -> None:
         self._home.check()
@@ -175,3 +167,9 @@ class QueryHandle:
 
     def __repr__(self) -> str:
         return f"<query {self.name} ({', '.join(self.columns)}): {self.kind}>"
+
+
+def schema_of(columns: tuple[str, ...], query: BoundQuery) -> pa.Schema:
+    """The columns of a query's answers in Arrow's types."""
+    fields = zip(columns, query.plan.schema.fields, strict=True)
+    return pa.schema([pa.field(name, arrow_type(field.type)) for name, field in fields])

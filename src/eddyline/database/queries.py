@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.database.core import Core, types_of
-from eddyline.database.definitions import StandingQuery, StandingSet
-from eddyline.database.handle import QueryHandle
-from eddyline.database.sets import NAME, names_of
+from eddyline.database.definitions import StandingSet
+from eddyline.database.handle import QueryHandle, schema_of
+from eddyline.database.present import changes_of_all
+from eddyline.database.sets import NAME, lower, names_of
 from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName
 from eddyline.log.answers import QUERY
+from eddyline.log.segment import Segment
 from eddyline.spark.templates import constants_of, template_shape
 
 _HERE = "."
@@ -50,7 +52,14 @@ class Queries:
         """
         core = self._core
         core.check()
-        given = _table(constants)
+        if since is not None and (isinstance(since, bool) or not isinstance(since, int)):
+            raise InvalidDefinition(f"since is a tick, a whole number, not {since!r}")
+        try:
+            given = _table(constants)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError) as problem:
+            raise InvalidDefinition(f"the constants are no table: {problem}") from problem
+        if len(set(given.column_names)) < given.num_columns:
+            raise DuplicateName("the constants have a column twice")
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
@@ -78,7 +87,9 @@ class Queries:
         if not values.num_rows:
             raise InvalidDefinition("there are no constants: each row of them makes a query")
         names = names_of(values, prefix)
-        taken = pc.is_in(pc.utf8_lower(names), pa.array([name.lower() for name in self], pa.string()))
+        extents = [extent.name for extent in self._core.definitions.catalog.extents.values()]
+        known = pc.utf8_lower(pa.array([*self, *extents], pa.string()))
+        taken = pc.is_in(pc.utf8_lower(names), known)
         if pc.any(taken).as_py():
             raise DuplicateName(f"{names.filter(taken)[0].as_py()} exists already")
         rest = values.drop_columns([NAME]) if NAME in values.column_names else values
@@ -107,7 +118,7 @@ class Queries:
     def like(self, pattern: str) -> list[str]:
         """The names that are LIKE a pattern, as in SQL: % is anything, _ any one character; case does not matter."""
         names = pa.array(list(self), pa.string())
-        return list(names.filter(pc.match_like(pc.utf8_lower(names), pattern.lower())).to_pylist())
+        return list(names.filter(pc.match_like(pc.utf8_lower(names), lower(pattern))).to_pylist())
 
     def drop(self, pattern: str) -> int:
         """Drop all queries whose names are LIKE a pattern; gives how many. Their answers go with them."""
@@ -144,11 +155,16 @@ class QuerySetHandle:
 
     def to_arrow(self, since: int | None = None) -> pa.Table:
         """All changes of all of them, or those after a cursor, as a query's own: the column `_query` has its name."""
-        first = self._many.members.record.query
-        handle = QueryHandle(self._core, StandingQuery(first, self._many.query))
-        return handle.changes_of_all(self._many.members.all_names, since).filter(
-            pc.is_in(pc.field(QUERY), self._many.members.names)
-        )
+        self._core.check()
+        members, cursor = self._many.members, -1 if since is None else since
+        first, reader = members.record.query, self._core.reader
+        values = schema_of(first.columns, self._many.query)
+
+        def read(segments: list[Segment]) -> pa.Table:
+            return changes_of_all(reader.storage, segments, first.shape, values, members.all_names, cursor)
+
+        reader.refresh()
+        return reader.read(first.log, cursor, read).filter(pc.is_in(pc.field(QUERY), members.names))
 
     def __repr__(self) -> str:
         return f"<{len(self)} queries ({', '.join(self._many.members.record.query.columns)})>"

@@ -47,7 +47,7 @@ class QuerySet:
         return self._names
 
     def find(self, name: str) -> QueryRecord | None:
-        place = pc.index(self._lower, name.lower()).as_py()
+        place = pc.index(self._lower, lower(name)).as_py()
         return None if place < 0 or not self._standing[place] else self._record(place)
 
     def is_standing(self, number: int) -> bool:
@@ -60,11 +60,16 @@ class QuerySet:
 
     def like(self, pattern: str) -> list[int]:
         """The numbers of those that stand and whose names are LIKE a pattern."""
-        found = pc.match_like(self._lower, pattern.lower()).to_numpy(zero_copy_only=False) & self._standing
+        found = pc.match_like(self._lower, lower(pattern)).to_numpy(zero_copy_only=False) & self._standing
         return [int(place) + self.seat.number for place in np.flatnonzero(found)]
 
     def drop(self, numbers: Sequence[int]) -> None:
         self._standing[np.asarray(numbers, np.int64) - self.seat.number] = False
+
+
+def lower(name: str) -> str:
+    """As the names in a column are: Arrow and Python do not agree on all letters."""
+    return str(pc.utf8_lower(pa.scalar(name)).as_py())
 
 
 def names_of(values: pa.Table, prefix: str) -> pa.Array:
@@ -75,6 +80,8 @@ def names_of(values: pa.Table, prefix: str) -> pa.Array:
     names = values.column(NAME).combine_chunks().cast(pa.string())
     if names.null_count:
         raise InvalidDefinition("a query has no name: the column `name` has a NULL")
+    if pc.any(pc.equal(names, "")).as_py():
+        raise InvalidDefinition("a query has no name: the column `name` has an empty one")
     repeated = pc.value_counts(pc.utf8_lower(names))
     twice = repeated.filter(pc.greater(repeated.field("counts"), 1))
     if len(twice):
@@ -134,5 +141,5 @@ class Standing:
 
 def like(names: Sequence[str], pattern: str) -> set[str]:
     """Those among names that are LIKE a pattern; case does not matter."""
-    found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), pattern.lower()).to_pylist()
+    found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), lower(pattern)).to_pylist()
     return {name for name, matches in zip(names, found, strict=True) if matches}

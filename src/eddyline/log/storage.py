@@ -112,6 +112,7 @@ class Storage:
                     file,
                     compression="lz4",
                     use_dictionary=_worth_a_dictionary(table.schema),
+                    write_statistics=_with_bounds(table.schema),
                     row_group_size=_ROWS_OF_A_GROUP if in_groups else None,
                 )
                 size = int(file.tell())
@@ -158,7 +159,11 @@ class Storage:
                 schema = pa.unify_schemas([file.schema_arrow.remove_metadata() for file in files])
                 sink = opened.enter_context(self._fs.open_output_stream(self.path(unfinished)))
                 with pq.ParquetWriter(
-                    sink, schema, compression="lz4", use_dictionary=_worth_a_dictionary(schema)
+                    sink,
+                    schema,
+                    compression="lz4",
+                    use_dictionary=_worth_a_dictionary(schema),
+                    write_statistics=_with_bounds(schema),
                 ) as writer:
                     for gathered in _gathered(files, schema):
                         writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
@@ -261,6 +266,11 @@ def _sync(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _with_bounds(schema: pa.Schema) -> list[str]:
+    """Bounds of floating numbers leave NaN out, which is greater than all; who prunes by them would lose it."""
+    return [field.name for field in schema if not pa.types.is_floating(field.type)]
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:

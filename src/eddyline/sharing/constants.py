@@ -12,9 +12,12 @@ from eddyline.algebra.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INTEGER,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     DataType,
     is_integer,
     is_numeric,
@@ -23,7 +26,7 @@ from eddyline.algebra.types import (
 #: where a constant is a value like any other; elsewhere (a pattern, a format) it may decide what is computed, or fail
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
 _COMPUTING = frozenset({"+", "-", "*", "/", "%", "div"})
-_TAKEN = frozenset({INTEGER, BIGINT, DOUBLE, STRING, BOOLEAN, DATE, TIMESTAMP})
+_TAKEN = frozenset({TINYINT, SMALLINT, INTEGER, BIGINT, FLOAT, DOUBLE, STRING, BOOLEAN, DATE, TIMESTAMP})
 
 
 class Taken:
@@ -47,7 +50,8 @@ class Taken:
         constant = folded(part)
         if constant is None:
             return self._without(part)
-        if constant.type not in _TAKEN or (function == "like" and "\\" in str(constant.value)):
+        kind = constant.type
+        if not (kind in _TAKEN or kind.name == "DECIMAL") or (function == "like" and "\\" in str(constant.value)):
             return part  # a pattern with escapes is read in other ways by other engines
         self.types += (constant.type,)
         self.values += (constant.value,)

@@ -23,7 +23,17 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
-from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match, MemberWindow, StreamMatch, WindowMatch, member_columns
+from eddyline.algebra.sharing import (
+    MEMBER,
+    NUMBER,
+    QUERY,
+    Form,
+    Match,
+    MemberWindow,
+    StreamMatch,
+    WindowMatch,
+    member_columns,
+)
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.window import TimeScope, TimeWindow
@@ -89,6 +99,8 @@ def with_forms(plan: Operator, forms: tuple[Form, ...]) -> Operator:
 
 def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     """The shape of a bound plan; None if the engine cannot answer others like it together."""
+    if QUERY in map(str.lower, columns):
+        return None  # the files of a class have a column of this name
     chain: list[Operator] = []
     node = plan
     while isinstance(node, _UNARY):
@@ -169,7 +181,7 @@ class _Carried:
         if operator in self._conditions:
             own = {column.name: column for column in self._member}
             condition = self._conditions[operator].rewrite(
-                lambda e: own[e.name] if isinstance(e, Column) and e.relation == MEMBER else None
+                lambda e: own[f"${e.name}"] if isinstance(e, Column) and e.relation == MEMBER else None
             )
             operator = replace(operator, predicate=condition, input=self._node)  # type: ignore[call-arg]
         elif isinstance(operator, StreamProject | WindowProject):
@@ -196,5 +208,5 @@ class _Carried:
 def _only(node: Operator, plan: Operator, number: Column) -> Operator:
     """The columns of the plan as it was bound, and the number of the member."""
     own = [Named(Column(field.name, field.type, field.relation), field.name) for field in plan.schema.fields]
-    columns = (*own, Named(number, QUERY))
+    columns = (*own, Named(number, NUMBER))
     return StreamProject(columns, node) if isinstance(node, StreamOp) else WindowProject(columns, cast(WindowOp, node))

@@ -59,10 +59,10 @@ class FormTable:
         self._added[number] = (number, since, *constants)
         self._table = None
 
-    def add_all(self, first: int, since: int, constants: pa.Table) -> None:
-        """Members with numbers from `first` on, a row for each."""
-        numbers = pa.array(np.arange(first, first + constants.num_rows))
-        sinces = pa.repeat(pa.scalar(since, pa.int64()), constants.num_rows)
+    def add_all(self, first: int, since: int, constants: pa.Table, count: int) -> None:
+        """So many members with numbers from `first` on, a row for each, if there are any constants."""
+        numbers = pa.array(np.arange(first, first + count))
+        sinces = pa.repeat(pa.scalar(since, pa.int64()), count)
         columns = [numbers, sinces, *constants.columns]
         self._rows = pa.concat_tables([self._rows, pa.table(columns, schema=self._schema)])
         self._table = None
@@ -163,7 +163,8 @@ class Classes:
         self._storage = storage
         self._share_from = share_from  # the how-manieth query of a shape is the first to be a member of a class
         self._alone: dict[Any, int] = {}  # by shape, how many queries stand for themselves
-        self._by_key: dict[Any, QueryClass] = {}
+        self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
+        self._by_log: dict[str, QueryClass] = {}
         self._last = 0
         storage.delete_folder(FOLDER)
 
@@ -183,23 +184,26 @@ class Classes:
             return None
         return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
 
-    def take(self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None) -> QueryClass:
-        """Let a query have its seat, or as many as there are rows of constants; gives its class."""
-        looks_back = constants is not None and standing.history
-        key = seat.log if looks_back else _key(shape, standing.start)
-        found = self._by_key.get(key)
+    def take(
+        self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None, count: int = 1
+    ) -> QueryClass:
+        """Let a query have its seat, or `count` of them that have constants in a table; gives its class."""
+        # by its log, not by its shape: what is read back from the catalog may be the same in other words
+        found = self._by_log.get(seat.log)
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)
             found.shape, found.storage = shape, self._storage
-            self._by_key[key] = found
+            self._by_log[seat.log] = found
+            if constants is None or not standing.history:  # those who look back are apart
+                self._by_key.setdefault(_key(shape, standing.start), found)
             self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
         stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
         since = standing.since.get(stream, 0) if slide_of(shape) is None else 0  # windows may look back
         if constants is None:
             found.table(shape).add(seat.number, since, shape.constants)
         else:
-            found.table(shape).add_all(seat.number, since, constants)
-        came = 1 if constants is None else constants.num_rows
+            found.table(shape).add_all(seat.number, since, constants, count)
+        came = 1 if constants is None else count
         found.next_number = max(found.next_number, seat.number + came)
         if not found.stages:
             found.settle()  # upkeep must know its log from the first moment on
@@ -210,11 +214,12 @@ class Classes:
         found.drop(numbers, shape)
         if not len(found):
             self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
+            del self._by_log[log]
             self._storage.delete_folder(f"{FOLDER}/{found.name}")
         return found
 
     def named(self, log: str) -> QueryClass:
-        return next(found for found in self._by_key.values() if found.name == log)
+        return self._by_log[log]
 
 
 def sharing_from(wanted: int | None) -> int:

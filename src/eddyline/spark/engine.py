@@ -14,10 +14,12 @@ import pyarrow as pa
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.node import Operator
 from eddyline.algebra.schema import Schema
+from eddyline.algebra.sharing import Form
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
+from eddyline.kernels.fits import why_not
 from eddyline.log.answers import BATCH, QUERY, Seat, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
@@ -26,7 +28,7 @@ from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sharing import Shape as SharedShape
-from eddyline.sharing import shape_of
+from eddyline.sharing import shape_of, with_forms
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.classes import Classes, sharing_from
@@ -136,7 +138,9 @@ class Engine:
     def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
         shape = _shape(query)
-        return None if shape is None else self.classes.seat(shape, start, closed)
+        if shape is None or not _is_harmless(shape):
+            return None
+        return self.classes.seat(shape, start, closed)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
         """Add a query to the executor, for itself or as a member of its class."""
@@ -152,7 +156,8 @@ class Engine:
         """Let as many queries stand as there are rows of values for the parameters of a query."""
         shape = template_shape(query)
         with self.executor.changing:
-            self.executor.add(self.classes.take(seat, shape, standing, constants_of(shape, values)))
+            constants = constants_of(shape, values)
+            self.executor.add(self.classes.take(seat, shape, standing, constants, values.num_rows))
 
     def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
         """End members of a class; gives whether the class has ended with them."""
@@ -420,6 +425,12 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
 @lru_cache(maxsize=1000)
 def _shape(query: BoundQuery) -> SharedShape | None:
     return shape_of(query.plan, query.columns)
+
+
+def _is_harmless(shape: SharedShape) -> bool:
+    """Whether the kernel can do it: what it leaves to Spark may fail on a row, and would stop all members."""
+    form = Form("", shape.predicate, shape.where)
+    return why_not(with_forms(shape.plan, (form,))) is None
 
 
 def _tick(value: int | None) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from eddyline.algebra.expression import Call, Expr, Literal
+from eddyline.algebra.expression import Call, Column, Expr, Literal
+from eddyline.algebra.sharing import MEMBER
 from eddyline.spark.literal import quoted, spark_type
 
 #: what is no group of its own: escaped characters, \Q…\E, [classes], and groups that capture nothing
@@ -17,12 +18,13 @@ _NO_GROUP = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?(?!<
 
 
 def like_sql(call: Call, texts: Sequence[str]) -> str:
-    """LIKE and ILIKE; a constant pattern was checked by the binder."""
+    """LIKE and ILIKE; a constant pattern was checked by the binder, and members of a query class have plain ones."""
     value, pattern = texts[:2]
     escape = call.arguments[2] if len(texts) > 2 else None
     ending = f" ESCAPE {texts[2]}" if escape is not None else ""
     matches = f"({value} {call.function.upper()} {pattern}{ending})"
-    if isinstance(call.arguments[1], Literal):
+    given = call.arguments[1]
+    if isinstance(given, Literal) or (isinstance(given, Column) and given.relation == MEMBER):
         return matches
     return f"CASE WHEN {pattern} RLIKE {_readable(_constant(escape) or chr(92))} THEN {matches} END"
 

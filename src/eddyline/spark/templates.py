@@ -5,9 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.expression import Expr, Literal, Parameter
+from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter
 from eddyline.algebra.node import Operator
-from eddyline.algebra.types import STRING, DataType
+from eddyline.algebra.sharing import MEMBER
+from eddyline.algebra.types import DataType
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
@@ -45,9 +46,13 @@ def _named_in(expr: Expr) -> list[str]:
 def constants_of(shape: Shape, values: pa.Table) -> pa.Table:
     """The columns of a form's table: for each constant the values of its parameter, or the same for all."""
     columns = []
-    for constant, type_ in zip(shape.constants, (*shape.where, *shape.above), strict=True):
+    patterns = _patterns(shape)
+    for place, (constant, type_) in enumerate(zip(shape.constants, (*shape.where, *shape.above), strict=True)):
         if isinstance(constant, Parameter):
-            columns.append(_fitting(constant.name, values.column(constant.name), type_))
+            column = _fitting(constant.name, values.column(constant.name), type_)
+            if place in patterns and pc.any(pc.match_substring(column, "\\")).as_py():
+                raise NotSupported(f"a value of :{constant.name} has a backslash, which engines read in different ways")
+            columns.append(column)
         else:
             columns.append(pa.repeat(pa.scalar(constant, arrow_type(type_)), values.num_rows))
     return pa.table(columns, [f"c{i}" for i in range(len(columns))])
@@ -55,9 +60,13 @@ def constants_of(shape: Shape, values: pa.Table) -> pa.Table:
 
 def _fitting(name: str, values: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray:
     try:
-        made = values.cast(arrow_type(type_))
+        return values.cast(arrow_type(type_))
     except pa.ArrowInvalid as problem:
         raise TypeMismatch(f"the values of :{name} are not all of type {type_}: {problem}") from problem
-    if type_ == STRING and pc.any(pc.match_substring(made, "\\")).as_py():
-        raise NotSupported(f"a value of :{name} has a backslash, which engines read in different ways in patterns")
-    return made
+
+
+def _patterns(shape: Shape) -> set[int]:
+    """The places of constants that are patterns of LIKE."""
+    calls = [] if shape.predicate is None else [e for e in shape.predicate.walk() if isinstance(e, Call)]
+    found = [call.arguments[1] for call in calls if call.function == "like"]
+    return {int(column.name[1:]) for column in found if isinstance(column, Column) and column.relation == MEMBER}

@@ -1,0 +1,165 @@
+"""Queries that share: what they must not notice."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+import eddyline
+from eddyline import testing
+from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported
+from laws.without_spark import kernels_alone
+
+STREAM = "CREATE STREAM s (x INTEGER, d DOUBLE, st STRING, t INTEGER) TIMESTAMP BY t"
+
+
+@pytest.fixture
+def db(spark: object) -> Any:
+    """All queries share that can."""
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), kernels_alone(), testing.database() as opened:
+        opened.sql(STREAM)
+        yield opened
+
+
+def rows(handle: Any) -> list[Any]:
+    return [answer.row for answer in handle.fetch()]
+
+
+def push(db: eddyline.Database, *values: tuple[Any, ...]) -> None:
+    db.stream("s").push([(*value, tick) for tick, value in enumerate(values, 1)])
+    db.flush()
+
+
+def test_members_keep_their_seats_however_the_catalog_prints_them(spark: object, tmp_path: Path) -> None:
+    """0.0D is written down as a cast, and bound again it is another plan."""
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            db.sql("CREATE QUERY a AS SELECT x, 0.0D AS z FROM s WHERE x > 100")
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql("CREATE QUERY b AS SELECT x, 0.0D AS z FROM s WHERE x > 0")
+            db.queries("SELECT x, 0.0D AS z FROM s WHERE x > :low", {"low": [1, 6]}, name="m")
+        with eddyline.connect(str(tmp_path)) as db:
+            push(db, (5, 0.0, ""), (500, 0.0, ""))
+            told = {name: [x for x, _ in rows(db.query(name))] for name in db.queries}
+        assert told == {"a": [500], "b": [5, 500], "m.1": [5, 500], "m.2": [500]}
+
+
+def test_what_may_fail_on_a_row_shares_with_nobody(spark: object) -> None:
+    with testing.database() as db:
+        db.sql(STREAM)
+        good = [db.sql(f"CREATE QUERY good{n} AS SELECT x FROM s WHERE x > {n}") for n in range(3)]
+        db.sql("CREATE QUERY bad AS SELECT x FROM s WHERE to_date(st, 'qqqq') = DATE '2020-01-01'")
+        push(db, (9, 0.0, "b"))
+        assert [rows(handle) for handle in good] == [[(9,)]] * 3
+        assert db.status().queries[-1].problem is not None
+
+
+def test_a_template_may_have_no_parameters(db: eddyline.Database) -> None:
+    many = db.queries("SELECT x FROM s", {"name": ["one", "other"]})
+    push(db, (1, 0.0, ""), (2, 0.0, ""))
+    assert rows(many["one"]) == rows(many["other"]) == [(1,), (2,)]
+    assert db.queries.drop("o%") == 2
+
+
+def test_nan_is_greater_than_everything(db: eddyline.Database) -> None:
+    """Bounds in Parquet files leave it out."""
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1000"):
+        db.sql("CREATE QUERY one AS SELECT d FROM s WHERE d > 2.5")
+    db.queries("SELECT d FROM s WHERE d > :low", {"low": [2.5] * 20}, name="m")
+    push(db, (1, float("nan"), ""), (2, 1.5, ""), (3, None, ""))
+    assert [str(row) for row in rows(db.query("one"))] == [str(row) for row in rows(db.query("m.7"))] == ["(nan,)"]
+
+
+def test_signs_of_zero_are_told_apart(db: eddyline.Database) -> None:
+    db.sql("CREATE QUERY plus AS SELECT 0.0D AS z FROM s WHERE x > 0")
+    db.sql("CREATE QUERY minus AS SELECT -0.0D AS z FROM s WHERE x > 0")
+    push(db, (1, 0.0, ""))
+    assert str(rows(db.query("plus"))) == "[(0.0,)]" and str(rows(db.query("minus"))) == "[(-0.0,)]"
+
+
+def test_columns_may_have_the_names_that_classes_use(db: eddyline.Database) -> None:
+    window = "[FROM NOW-9 TO NOW SLIDE 1 SEC]"
+    for n in (0, 1):
+        db.sql(f"CREATE QUERY q{n} AS SELECT x AS _query FROM s WHERE x > {n}")
+        db.sql(
+            f"CREATE QUERY h{n} AS SELECT x AS a0, COUNT(*) AS p0, MAX(d) AS _since FROM s {window} WHERE x > 0 "
+            f"GROUP BY x HAVING COUNT(*) > {n}"
+        )
+    push(db, (1, 7.0, ""), (1, 8.0, ""), (2, 0.0, ""))
+    db.advance(4)
+    db.flush()
+    assert rows(db.query("q0")) == [(1,), (1,), (2,)] and rows(db.query("q1")) == [(2,)]
+    assert db.query("h1").fetch()[-1].rows == ((1, 2, 8.0),)
+
+
+def test_patterns_share(db: eddyline.Database) -> None:
+    for n, pattern in enumerate(("a%", "%b", "_", "a%b%")):
+        db.sql(f"CREATE QUERY q{n} AS SELECT st FROM s WHERE st LIKE '{pattern}'")
+    push(db, (1, 0.0, "ab"), (1, 0.0, "b"), (1, 0.0, "a"), (1, 0.0, None))
+    assert [rows(db.query(f"q{n}")) for n in range(4)] == [
+        [("ab",), ("a",)], [("ab",), ("b",)], [("b",), ("a",)], [("ab",)],
+    ]  # fmt: skip
+    assert db.sql("SHOW QUERIES").to_arrow().column("members").to_pylist() == [4] * 4
+
+
+def test_all_answers_are_there_although_the_first_query_has_gone(db: eddyline.Database) -> None:
+    many = db.queries("SELECT x FROM s WHERE x > :low", {"low": [0, 1, 2]}, name="m")
+    db.queries.drop("m.1")
+    push(db, (3, 0.0, ""))
+    assert many.to_arrow().column("_query").to_pylist() == ["m.2", "m.3"]
+
+
+def test_names_are_found_whatever_letters_they_have(db: eddyline.Database) -> None:
+    db.queries("SELECT x FROM s WHERE x > :low", {"low": [0, 1], "name": ["İx", "ß and Σ"]})
+    assert "İx" in db.queries and db.queries.like("İ%") == ["İx"] and db.query("ß and Σ").name == "ß and Σ"
+    with pytest.raises(DuplicateName):
+        db.queries("SELECT x FROM s WHERE x > :low", {"low": [0], "name": ["İx"]})
+    with pytest.raises(DuplicateName):
+        db.queries("SELECT x FROM s WHERE x > :low", {"low": [0], "name": ["S"]})  # the stream
+    assert db.queries.drop("İ%") == 1 and len(db.queries) == 1
+
+
+@pytest.mark.parametrize(
+    "constants", [{"low": [1, 2], "key": ["a"]}, {"low": [1, "a"]}, {"low": 1}, [(1, 2)], {"low": [1], "name": [""]}]
+)
+def test_constants_that_are_no_table_are_told(db: eddyline.Database, constants: Any) -> None:
+    with pytest.raises(InvalidDefinition):
+        db.queries("SELECT x FROM s WHERE x > :low", constants)
+    assert len(db.queries) == 0
+
+
+def test_parameters_of_all_types(db: eddyline.Database) -> None:
+    db.sql("CREATE STREAM w (i SMALLINT, f FLOAT, n DECIMAL(10,2), b BOOLEAN, at TIMESTAMP, t INTEGER) TIMESTAMP BY t")
+    row = {"i": 3, "f": 1.5, "n": Decimal("2.50"), "b": True, "at": datetime(2020, 1, 1), "t": 1}
+    table = pa.table(
+        {
+            "i": pa.array([3], pa.int16()),
+            "f": pa.array([1.5], pa.float32()),
+            "n": pa.array([Decimal("2.50")], pa.decimal128(10, 2)),
+            "b": [True],
+            "at": pa.array([1577836800_000_000], pa.timestamp("us", "UTC")),
+        }
+    )
+    made = [db.queries(f"SELECT i FROM w WHERE {c} = :{c}", table.select([c]), name=c) for c in table.column_names]
+    db.stream("w").push([row])
+    db.flush()
+    assert [rows(many[many.names[0]]) for many in made] == [[(3,)]] * 5, list(db.rejects)
+
+
+def test_since_and_what_it_does_not_go_with(db: eddyline.Database) -> None:
+    with pytest.raises(NotSupported, match="row windows"):
+        db.sql("CREATE QUERY q FROM HISTORY SINCE 5 AS SELECT SUM(x) FROM s [FROM NOW-1 TO NOW SLIDE 2 ROWS]")
+    with pytest.raises(InvalidDefinition, match="tick"):
+        db.queries("SELECT x FROM s WHERE x > :low", {"low": [1]}, since=2.5)  # type: ignore[arg-type]
+    db.sql("CREATE TABLE names (x INTEGER, n STRING)")
+    db.sql("INSERT INTO names VALUES (1, 'one'), (2, 'two')")
+    push(db, (1, 0.0, ""), (2, 0.0, ""))
+    assert len(db.queries) == 0
