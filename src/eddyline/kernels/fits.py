@@ -38,6 +38,7 @@ _PASSING = (StreamReceive, StreamAcquire, StreamAlias, StreamSelect, StreamMatch
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in"})
 _LOGICAL = frozenset({"and", "or", "not", "is null", "case", "coalesce", "if", "nvl"})
 _ARITHMETIC = frozenset({"+", "-", "*", "neg", "abs", "positive"})
+_MOVED = frozenset({"+", "-", "*"})
 _DIVIDING = frozenset({"/", "%", "div"})
 _AGGREGATES = frozenset({"count", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or"})
 
@@ -117,7 +118,7 @@ def _why_not(expr: TypedExpr) -> str | None:
 def _is_same(call: Call, given: list[DataType]) -> bool:
     function = call.function
     if function in _COMPARING:
-        return _meet(given)
+        return _meet(given) and not _would_be_moved(call)
     if function in _LOGICAL:
         return True
     if function == "neg" and isinstance(call.arguments[0], Literal) and (call.arguments[0].value or 0) < 0:
@@ -136,6 +137,13 @@ def _is_same(call: Call, given: list[DataType]) -> bool:
             return True  # no pattern with an escape becomes a column of members
         return len(given) == 2 and isinstance(pattern, Literal) and "\\" not in (pattern.value or "\\")
     return False
+
+
+def _would_be_moved(call: Call) -> bool:
+    """The kernel reads x + 1 > 2 as x > 1, which does not overflow where x + 1 wraps around."""
+    constants = [isinstance(argument, Literal) for argument in call.arguments]
+    sums = [a for a in call.arguments if isinstance(a, Call) and a.function in _MOVED and is_integer(a.type)]
+    return any(constants) and any(isinstance(part, Literal) for a in sums for part in a.arguments)
 
 
 def _meet(given: list[DataType]) -> bool:
