@@ -205,7 +205,6 @@ def _defaults(master: str, scratch: Path) -> dict[str, str]:
         # the loopback is there without a network, and whatever the host name resolves to
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         settings["spark.local.dir"] = str(scratch / "blocks")
-        settings["spark.python.daemon.module"] = "eddyline.spark.daemon"
         # Spark's usual one starts a process (chmod) for every file of the offset and commit logs: 100 ms a batch
         settings["spark.sql.streaming.checkpointFileManagerClass"] = _CHECKPOINTS
         if hasattr(socket, "AF_UNIX") and len(str(scratch)) <= _LONGEST_SOCKET_FOLDER:
