@@ -75,7 +75,7 @@ class Eddyline:
         engine, query = self._engine(root, kind, data)
         plan = optimize(query.plan, frozenset()).plan
         # the query was there before the data
-        engine.executor.add(engine.prepare("q", query, plan, Moment(None, None, 0, {})))
+        engine.executor.add(engine.prepare("q", plan, query, Moment(None, None, 0, {})))
 
         def until_answered() -> Any:
             engine.start()

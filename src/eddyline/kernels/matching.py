@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
 
+from eddyline.kernels.costly import Costly, CostlyColumns, Ints
+from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.log.storage import Storage
 
@@ -40,29 +42,76 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Match:
-    """A leaf that is found before the statement runs: the rows of another statement that members want."""
+class Asked:
+    """The members of one form, and the leaf that has the rows they want."""
 
     leaf: str
-    statement: str
+    name: str  # of the form
     filter: Filter
+    columns: Mapping[str, str]  # by attribute of the filter, the column of the rows that it is
+
+
+@dataclass(frozen=True)
+class Match:
+    """Leaves that are found before the statement runs: the rows of another statement that members want.
+
+    What costs much is computed only for rows that some member may still want when it is asked for.
+    """
+
+    statement: str
+    asked: tuple[Asked, ...]
     number: str  # the column that tells the member
+    costly: Mapping[str, Costly] = field(default_factory=dict)  # columns of the rows that the statement does not give
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return tuple(asked.leaf for asked in self.asked)
+
+    def tables(
+        self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies, most: int = MOST_PAIRS
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
+        rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
+        attributes = {column for asked in self.asked for column in asked.columns.values()} - set(self.costly)
+        kept = rows.drop_columns(list(attributes))
+        for leaf in self.leaves:
+            yield leaf, kept.slice(0, 0).append_column(self.number, pa.array([], pa.int64()))
+        computed = CostlyColumns(rows, self.costly, connection)
+        for asked in self.asked:
+            filter_ = _filter(asked.filter, storage)
+            adapt(filter_)
+            chosen = self._routed(asked, filter_, rows, computed, eddies)
+            given = _attributes(asked, rows, chosen, computed)
+            for found in filter_.matches_in_pieces(given, most):
+                places = found.rows if chosen is None else chosen[found.rows]
+                yield asked.leaf, kept.take(pa.array(places)).append_column(self.number, pa.array(found.members))
+
+    def _routed(
+        self, asked: Asked, filter_: GroupedFilter, rows: pa.Table, computed: CostlyColumns, eddies: Eddies
+    ) -> Ints | None:
+        """The rows that may be wanted by what costs much; None: nothing does, so all of them."""
+        costly = {name: column for name, column in asked.columns.items() if column in self.costly}
+        if not costly:
+            return None
+        from eddyline.kernels.lineage import Lineage  # loads compiled code
+
+        lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
+        texts = {name: self.costly[column].text for name, column in costly.items()}
+        return lineage.routed(eddies, asked.name, texts)
 
 
-def pieces(match: Match, connection: duckdb.DuckDBPyConnection, storage: Storage, most: int) -> Iterator[pa.Table]:
-    """What a match gives, so many rows at a time; without any, one empty piece."""
-    rows = connection.sql(match.statement).to_arrow_table().combine_chunks()
-    asked = match.filter
-    attributes = pa.table([rows.column(name).cast(t) for name, t in asked.attributes.items()], list(asked.attributes))
-    kept = rows.drop_columns(list(asked.attributes))
-    empty = True
-    filter_ = _filter(asked, storage)
-    adapt(filter_)
-    for found in filter_.matches_in_pieces(attributes, most):
-        empty = False
-        yield kept.take(pa.array(found.rows)).append_column(match.number, pa.array(found.members))
-    if empty:
-        yield kept.slice(0, 0).append_column(match.number, pa.array([], pa.int64()))
+def _attributes(asked: Asked, rows: pa.Table, chosen: Ints | None, computed: CostlyColumns) -> pa.Table:
+    """What the filter looks at."""
+    columns = []
+    for name, type_ in asked.filter.attributes.items():
+        column = asked.columns[name]
+        if column not in rows.column_names:
+            assert chosen is not None
+            values = computed.as_far_as_known(column, chosen, type_)
+        else:
+            values = rows.column(column) if chosen is None else rows.column(column).take(pa.array(chosen))
+        columns.append(values.cast(type_))
+    return pa.table(columns, list(asked.filter.attributes))
 
 
 def adapt(filter_: GroupedFilter) -> bool:

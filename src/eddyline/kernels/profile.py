@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.task import Reference, Work, bound, done, filled
 
 #: they are there because somebody is looking
@@ -42,7 +43,7 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
             yield Profile(references, (), 0)
             continue
         with bound(work) as connection:
-            next(filled(work, connection))
+            next(filled(work, connection, Eddies(work.known)), None)
             ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
         told = json.loads(text)
         operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))

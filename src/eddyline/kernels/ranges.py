@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import cast
 
-from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr, columns_of
+from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr, columns_of, conjunction, conjuncts
 from eddyline.algebra.node import WINDOW
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.types import BIGINT, DOUBLE, DataType, is_integer
+from eddyline.algebra.user_function import is_expensive
 from eddyline.kernels.grouped.form import Bound, Form, Range
 
 #: a condition that is spread out into more alternatives would be looked up more often than it is worth
@@ -27,26 +28,39 @@ Alternatives = list[tuple[Range, ...]]
 class Ranges:
     """What the filter looks for. `attributes` are computed from each tuple, `casts` are columns of members as others.
 
-    `exact`: the form says all that the predicate says.
+    `rest`: what the predicate says and the form does not; None: nothing.
     """
 
     form: Form
     attributes: dict[str, TypedExpr]
     casts: dict[str, DataType]
-    exact: bool
+    rest: TypedExpr | None
 
 
 def ranges_of(predicate: TypedExpr, since: tuple[Column, Column] | None = None) -> Ranges | None:
     """None if an index would not help. `since`: an attribute that must be greater than a column of the member."""
     reading = _Reading()
-    found = reading.alternatives(predicate, True)
-    if not found or len(found) > _MOST_ALTERNATIVES or any(not alternative for alternative in found):
+    found: Alternatives = [()]
+    rest: list[TypedExpr] = []
+    for part in conjuncts(predicate):
+        reading.exact = True
+        more = reading.alternatives(part, True)
+        if len(found) * len(more) > _MOST_ALTERNATIVES:
+            reading.exact = False  # leaving a part out finds more, never less
+        else:
+            found = [(*left, *right) for left, right in product(found, more)]
+        if not reading.exact:
+            rest.append(part)
+    if not found or any(not alternative for alternative in found):
         return None
     if since is not None:
-        later = reading.range_of(">", since[0], since[1])
+        attribute, constant = since
+        later = reading.range_of(">", attribute, constant)
         assert later is not None
         found = [(*alternative, later) for alternative in found]
-    return Ranges(Form(tuple(found)), reading.attributes, reading.casts, reading.exact)
+    used = {range_.attribute for alternative in found for range_ in alternative}
+    attributes = {name: expr for name, expr in reading.attributes.items() if name in used}
+    return Ranges(Form(tuple(found)), attributes, reading.casts, conjunction(tuple(rest)))
 
 
 class _Reading:
@@ -67,6 +81,8 @@ class _Reading:
         if isinstance(expr, Call) and expr.function == "not":
             return self.alternatives(expr.arguments[0], not wanted)
         found = self._atom(expr, wanted) if isinstance(expr, Call) else None
+        if found is None and is_expensive(expr):  # looked at once for a tuple, not once for each candidate
+            found = self._truth(expr, wanted)
         if found is None:  # anything may satisfy it
             self.exact = False
             return [()]
@@ -80,6 +96,12 @@ class _Reading:
                 continue
             made = [(*left, *right) for left, right in product(made, part)]
         return made
+
+    def _truth(self, expr: Expr, wanted: bool) -> Alternatives | None:
+        """The condition itself as an attribute, if it is the same for all members."""
+        name = self._attribute(expr)
+        bound = Bound(None, wanted)
+        return None if name is None else [(Range(name, bound, bound),)]
 
     def _atom(self, call: Call, wanted: bool) -> Alternatives | None:
         if call.function == "is null":

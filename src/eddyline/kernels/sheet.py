@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
-from eddyline.kernels.matching import Filter, Match
+from eddyline.kernels.matching import Asked, Filter, Match
+from eddyline.kernels.selecting import Selection
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
@@ -24,14 +26,15 @@ class Sheet:
 
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by leaf, the segments to open
     tables: dict[str, pa.Table] = field(default_factory=dict)  # by leaf, rows that come with the work
-    matches: list[Match] = field(default_factory=list)  # leaves that are found before the statement runs
+    found: list[Match | Selection] = field(default_factory=list)  # leaves that are found before the statement runs
     _parts: int = 0
+    _leaves: int = 0
 
     def read(self, paths: Sequence[str], fields: Mapping[str, str], columns: Sequence[str]) -> Frame:
         """Rows of segments: the columns they have with their types in Spark, and what is made of them."""
         if not paths:
             return self.empty(fields).selectExpr(*columns)
-        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
+        leaf = self._new_leaf()
         self.files[leaf] = tuple(paths)
         return Frame(self, f"SELECT * FROM {leaf}", list(fields), ()).selectExpr(*columns)
 
@@ -44,20 +47,40 @@ class Sheet:
         return Frame(self, f"SELECT {', '.join(columns)} WHERE false", list(fields), ())
 
     def table(self, rows: pa.Table) -> Frame:
-        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
+        leaf = self._new_leaf()
         self.tables[leaf] = rows
         return Frame(self, f"SELECT * FROM {leaf}", rows.column_names, ())
 
-    def matched(self, frame: Frame, filter_: Filter, number: str) -> Frame:
+    def matched(self, frame: Frame, asked: Sequence[Matched], costly: Mapping[str, Costly], number: str) -> list[Frame]:
         """The rows of a frame that members want, without the attributes they are found by; `number` tells which."""
-        leaf = f"leaf{len(self.files) + len(self.tables) + len(self.matches)}"
-        self.matches.append(Match(leaf, frame.statement(), filter_, number))
-        columns = [column for column in frame.columns if column not in filter_.attributes]
-        return Frame(self, f"SELECT * FROM {leaf}", [*columns, number], ())
+        leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
+        self.found.append(Match(frame.statement(), tuple(leaves), number, costly))
+        attributes = {column for each in asked for column in each.columns.values()}
+        columns = [column for column in frame.columns if column not in attributes]
+        return [Frame(self, f"SELECT * FROM {each.leaf}", [*columns, number], ()) for each in leaves]
+
+    def selected(self, frame: Frame, name: str, conditions: Mapping[str, Costly]) -> Frame:
+        """The rows that satisfy all conditions, each of which costs much."""
+        leaf = self._new_leaf()
+        self.found.append(Selection(leaf, name, frame.statement(), conditions))
+        return Frame(self, f"SELECT * FROM {leaf}", frame.columns, ())
+
+    def _new_leaf(self) -> str:
+        self._leaves += 1
+        return f"leaf{self._leaves - 1}"
 
     def new_name(self) -> str:
         self._parts += 1
         return f"f{self._parts}"
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What the members of one form are found by: a filter, and the columns that its attributes are."""
+
+    name: str
+    filter: Filter
+    columns: Mapping[str, str]
 
 
 class Frame:
@@ -142,8 +165,11 @@ class Frame:
         sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
         return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
 
-    def matched(self, filter_: Filter, number: str) -> Frame:
-        return self._sheet.matched(self, filter_, number)
+    def matched(self, asked: Sequence[Matched], costly: Mapping[str, Costly], number: str) -> list[Frame]:
+        return self._sheet.matched(self, asked, costly, number)
+
+    def selected(self, name: str, conditions: Mapping[str, Costly]) -> Frame:
+        return self._sheet.selected(self, name, conditions)
 
     def _made(self, sql: str, columns: list[str]) -> Frame:
         return Frame(self._sheet, sql, columns, (self,))

@@ -7,7 +7,7 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +16,11 @@ import pyarrow.compute as pc
 from eddyline.columnar.gathering import tables_of
 from eddyline.errors import StorageUnreadable
 from eddyline.kernels.dialect import MACROS
-from eddyline.kernels.matching import MOST_PAIRS, Match, pieces
+from eddyline.kernels.eddy.eddies import Eddies
+from eddyline.kernels.eddy.knowledge import Knowledge
+from eddyline.kernels.eddy.report import Report
+from eddyline.kernels.matching import Match
+from eddyline.kernels.selecting import Selection
 from eddyline.log.answers import CLASS, QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -52,8 +56,9 @@ class Work:
     tables: Mapping[str, pa.Table]
     schema: pa.Schema  # of the segments it writes
     folder: str  # where they go
-    matches: Sequence[Match] = ()
-    by_row: bool = False  # whether the statement works row by row, so that matches can come piece by piece
+    found: Sequence[Match | Selection] = ()  # leaves that are found before the statement runs, in this order
+    by_row: bool = False  # whether the statement works row by row, so that what is found can come piece by piece
+    known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
 
 
 @dataclass(frozen=True)
@@ -63,38 +68,49 @@ class Reference:
     stage: str
     segment: Segment | None
     refused: str = ""
+    reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
     """What Spark calls in a task, with the works of its partition."""
     for work in works:
-        storage = Storage(work.root)
+        storage, eddies = Storage(work.root), Eddies(work.known)
         try:
-            yield from written(_computed(work), work.stage, work.batch, storage, work.folder)
+            yield from written(_computed(work, eddies), work.stage, work.batch, storage, work.folder)
+            if eddies.reports:
+                yield Reference(work.stage, None, reports=eddies.reports)
         except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
             yield Reference(work.stage, None, str(problem).splitlines()[0])
 
 
-def _computed(work: Work) -> Iterator[pa.RecordBatch]:
+def _computed(work: Work, eddies: Eddies) -> Iterator[pa.RecordBatch]:
     with bound(work) as connection:
-        for _ in filled(work, connection):
+        for _ in filled(work, connection, eddies):
             # the columns are named by their place: a result may have names that no table could
             for batch in connection.sql(work.statement).to_arrow_reader():
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
 
 
-def filled(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Fill the leaves that are matched; once, or as often as there are pieces."""
+def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) -> Iterator[None]:
+    """Fill the leaves that are found; once, or as often as there are pieces."""
     storage = Storage(work.root)
-    if work.by_row and len(work.matches) == 1:
-        (match,) = work.matches
-        for piece in pieces(match, connection, storage, MOST_PAIRS):
-            connection.register(match.leaf, piece)
-            yield
+    if work.by_row and len(work.found) == 1:
+        empty: dict[str, pa.Table] = {}
+        for leaf, table in work.found[0].tables(connection, storage, eddies):
+            connection.register(leaf, table)
+            if leaf in empty:
+                yield
+                table = empty[leaf]
+                connection.register(leaf, table)
+            empty[leaf] = table
         return
-    for match in work.matches:
-        connection.register(match.leaf, pa.concat_tables(pieces(match, connection, storage, MOST_PAIRS)))
+    for found in work.found:
+        tables: dict[str, list[pa.Table]] = {}
+        for leaf, table in found.tables(connection, storage, eddies):
+            tables.setdefault(leaf, []).append(table)
+        for leaf, parts in tables.items():
+            connection.register(leaf, pa.concat_tables(parts))
     yield
 
 
@@ -111,7 +127,7 @@ def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
     except (duckdb.IOException, OSError) as problem:
         raise StorageUnreadable(str(problem).splitlines()[0]) from problem
     finally:
-        for name in (*work.files, *work.tables, *(match.leaf for match in work.matches)):
+        for name in (*work.files, *work.tables, *(leaf for found in work.found for leaf in found.leaves)):
             connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 

@@ -22,6 +22,7 @@ from eddyline.algebra.types import (
     is_integer,
     is_numeric,
 )
+from eddyline.algebra.user_function import is_expensive
 
 #: where a constant is a value like any other; elsewhere (a pattern, a format) it may decide what is computed, or fail
 _COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
@@ -44,6 +45,8 @@ class Taken:
     def _without(self, expr: Expr) -> Expr:
         if not isinstance(expr, Call) or expr.function not in _COMPARING | _COMPUTING:
             return expr
+        if expr.function in _COMPUTING and is_expensive(expr):
+            return expr  # with a constant inside it would have to be computed for every member
         return expr.rewrite(lambda part: None if part is expr else self._in_place_of(part, expr.function))
 
     def _in_place_of(self, part: Expr, function: str) -> Expr:

@@ -36,6 +36,7 @@ from eddyline.algebra.sharing import (
 )
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT, DataType
+from eddyline.algebra.user_function import is_expensive
 from eddyline.algebra.window import TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
@@ -112,8 +113,9 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
         parts = (*conjuncts(selection.predicate), *parts)
         chain.pop()
-    fixed = conjunction(tuple(part for part in parts if not has_constants(part)))
-    asked = conjunction(tuple(part for part in parts if has_constants(part)))
+    # what costs much is left to the match, which asks it only of tuples that a member may want
+    fixed = conjunction(tuple(part for part in parts if not has_constants(part) and not is_expensive(part)))
+    asked = conjunction(tuple(part for part in parts if has_constants(part) or is_expensive(part)))
     windowed = isinstance(node, TimeWindow)
     taken, above = Taken("p"), Taken("a")
     window: tuple[int, ...] = ()

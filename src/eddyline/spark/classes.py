@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from eddyline.algebra.sharing import QUERY, Form
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.types import DataType
+from eddyline.algebra.user_function import is_expensive
 from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
@@ -84,7 +85,7 @@ class FormTable:
                 self._rows = pa.concat_tables([self._rows, pa.table(arrays, schema=self._schema)])
                 self._added.clear()
             self._table = MemberTable(self._fields, self._rows)
-            if len(self) > MOST_JOINED:
+            if len(self) > MOST_JOINED or (self.form.predicate is not None and is_expensive(self.form.predicate)):
                 path = f"{folder}/{uuid.uuid4().hex}.parquet"
                 storage.write_table(path, self._rows)
                 self._table = MemberTable(self._fields, None, path)

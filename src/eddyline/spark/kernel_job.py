@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -64,11 +65,17 @@ def works_of(
             made = cast(Frame, frame)
             schema = segment_schema(made.columns, stage)
             leaves = (sheet.files, sheet.tables)
-            by_row = stage.kind == LINEAR and not any(s.minus for log in part.logs.values() for s in log.fresh)
-            works.append(
-                Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row)
-            )
+            statement = made.statement()
+            by_row = stage.kind == LINEAR and _only_found(statement, sheet, part)
+            works.append(Work(stage.name, number, root, statement, *leaves, schema, folder, sheet.found, by_row))
     return works
+
+
+def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:
+    """Whether a statement sees new tuples only as rows that were found for it before, and each once."""
+    fresh = {segment.path for log in view.logs.values() for segment in log.fresh}
+    seen = {path for leaf in re.findall(r"\bleaf\d+\b", statement) for path in sheet.files.get(leaf, ())}
+    return not fresh & seen and not any(segment.minus for log in view.logs.values() for segment in log.fresh)
 
 
 def _parts(stage: Stage, view: Batch) -> list[Batch]:

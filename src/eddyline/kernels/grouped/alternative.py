@@ -38,7 +38,7 @@ class Found:
 
 class Alternative:
     def __init__(self, boxes: Boxes) -> None:
-        self._boxes = boxes
+        self.boxes = boxes
         self._groups = groups_of(boxes)
         self._sample: Sample | None = None
         self.rebuild(self.ways()[0])
@@ -46,11 +46,11 @@ class Alternative:
     def rebuild(self, access: Access) -> None:
         """Finds boxes in this way from now on."""
         self.access = access
-        boxes = self._boxes
+        boxes = self.boxes
         for blocks in access.blocks:
             boxes = in_blocks(boxes, blocks)
         groups = groups_of(boxes) if access.blocks else self._groups
-        self._index = index_of(boxes, groups, access.attribute, self._boxes.members.size)
+        self._index = index_of(boxes, groups, access.attribute, self.boxes.members.size)
 
     @property
     def bytes(self) -> int:
@@ -58,7 +58,7 @@ class Alternative:
 
     def find(self, batch: Batch, found: Found) -> bool:
         """Adds the pairs of a batch; false if they are too many, and then not all are there."""
-        index, rows = self._index, batch.rows(self._boxes)
+        index, rows = self._index, batch.rows(self.boxes)
         if not rows.size:
             return True
         self._observe(batch, rows)
@@ -105,7 +105,7 @@ class Alternative:
                 return False
             if begin == count:
                 return True
-            found.grow(at_least=self._boxes.members.size)
+            found.grow(at_least=self.boxes.members.size)
 
     def _wanted(self, batch: Batch) -> Ints:
         """What tuples are grouped by, an attribute a row."""
@@ -119,15 +119,15 @@ class Alternative:
 
     def _observe(self, batch: Batch, rows: Ints) -> None:
         """Keeps some of the latest tuples, if there is a choice to be made from them."""
-        if len(ranged(self._boxes, self._groups)) < 2:
+        if len(ranged(self.boxes, self._groups)) < 2:
             return
         chosen = rows[some(rows.size, SAMPLED_TUPLES)]
         older = self._sample or {}
         self._sample = {
             name: np.concatenate([older.get(name, chosen[:0]), batch.codes(name)[chosen]])[-SAMPLED_TUPLES:]
-            for name in self._boxes.lows
+            for name in self.boxes.lows
         }
 
     def ways(self) -> list[Access]:
         """The ways to find boxes, the best first for tuples like those seen so far, if there were any."""
-        return ways(self._boxes, self._groups, self._sample or sample_of_constants(self._boxes))
+        return ways(self.boxes, self._groups, self._sample or sample_of_constants(self.boxes))

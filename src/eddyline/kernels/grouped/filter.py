@@ -13,8 +13,10 @@ from eddyline.kernels.grouped.access import Access
 from eddyline.kernels.grouped.alternative import Alternative, Found
 from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.boxes import Bounds, boxes_of, types_of
+from eddyline.kernels.grouped.codes import Bools
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.grouped.loops import Ints, drop_repeated, radix_sorted, unpack
+from eddyline.kernels.grouped.possible import Possible
 
 #: of a batch for which nothing is known, so many tuples are tried first
 _FIRST_PIECE = 1 << 16
@@ -66,6 +68,7 @@ class GroupedFilter:
         alternatives = [boxes_of(alternative, bounds, ranks) for alternative in form.alternatives]
         self._alternatives = [Alternative(boxes) for boxes in alternatives if boxes.members.size]
         self._may_repeat = len(self._alternatives) > 1 or self._ids.size < ranks.size
+        self._possible = [Possible(alternative.boxes) for alternative in self._alternatives]
         self.statistics = Statistics()
 
     @property
@@ -136,6 +139,24 @@ class GroupedFilter:
         keys, free = radix_sorted(keys, found.shift if found.by_row else 0, found.shift + member_bits)
         count = drop_repeated(keys) if self._may_repeat else keys.size
         return keys[:count], free[:count]
+
+    # -- when not all attributes are known yet ------------------------------------------------------------------------
+
+    @property
+    def alternatives(self) -> int:
+        """How many of the form's alternatives can be true."""
+        return len(self._alternatives)
+
+    def asks_for(self, attribute: str) -> Bools:
+        """By alternative, whether it depends on an attribute."""
+        return np.array([possible.asks_for(attribute) for possible in self._possible], np.bool_)
+
+    def possible(self, tuples: pa.Table) -> Bools:
+        """By tuple and alternative, whether it may be true for some member, judged by the attributes that are given."""
+        batch = Batch(tuples, self._coders)
+        names = frozenset(tuples.column_names)
+        found = [possible.by(names, batch) for possible in self._possible]
+        return np.stack(found, axis=1) if found else np.zeros((batch.size, 0), np.bool_)
 
     def advice(self) -> Advice:
         """What to find members by, from the tuples seen so far. Costs some milliseconds; following it, a rebuild."""

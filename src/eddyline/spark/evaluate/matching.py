@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match
 from eddyline.algebra.types import BIGINT
+from eddyline.algebra.user_function import is_expensive
 from eddyline.columnar.types import arrow_type
 from eddyline.kernels import sheet
 from eddyline.kernels.matching import Filter
@@ -16,6 +17,7 @@ from eddyline.kernels.ranges import Ranges, ranges_of
 from eddyline.log.segment import INDEX
 from eddyline.spark.evaluate.frames import Frame, Frames, as_frame, joined
 from eddyline.spark.evaluate.members import SINCE, Members
+from eddyline.spark.evaluate.selecting import costly_of, selected
 from eddyline.spark.expression import Names, spark_sql
 
 #: the pseudo-relation of what a row of a log has beside its values
@@ -53,43 +55,66 @@ def matched(node: Match, frame: Frame, kept: Sequence[str], names: Names, member
 
     later = INDEX in kept and members.since > 0
     asked = _Asked(frame, columns, extra, members.above > 0, name, members, frames, later)
-    made: Frame | None = None
-    for form in node.forms:
-        part = _by_filter(form, asked)
-        part = _by_join(form, asked) if part is None else part
-        made = part if made is None else made.unionAll(part)
-    assert made is not None
+    indexed = {form: ranges for form in node.forms if (ranges := _indexed(form, asked)) is not None}
+    parts = [_by_join(form, asked) for form in node.forms if form not in indexed]
+    parts += _by_filters(indexed, asked)
+    made = parts[0]
+    for part in parts[1:]:
+        made = made.unionAll(part)
     return made
-
-
-def _condition(form: Form, asked: _Asked) -> str:
-    condition = "true" if form.predicate is None else spark_sql(form.predicate, asked.names)
-    return f"({condition}) AND {INDEX} > {SINCE}" if asked.later else condition
 
 
 def _by_join(form: Form, asked: _Asked) -> Frame:
     """Every row beside every member: for few members, or for predicates that no index serves."""
     members = asked.members.frame(form.name, asked.frames)
-    return joined(asked.frame, members, _condition(form, asked)).selectExpr(*asked.columns, *asked.extra)
+    condition = "true" if form.predicate is None else spark_sql(form.predicate, asked.names)
+    if asked.later:
+        condition = f"({condition}) AND {INDEX} > {SINCE}"
+    return joined(asked.frame, members, condition).selectExpr(*asked.columns, *asked.extra)
 
 
-def _by_filter(form: Form, asked: _Asked) -> Frame | None:
-    """Through the index of a grouped filter, in the kernel; None if that cannot be or would not help."""
+def _indexed(form: Form, asked: _Asked) -> Ranges | None:
+    """What the index of a grouped filter is by, in the kernel; None if there cannot be one or it would not help."""
     path = asked.members.tables[form.name].path
     if path is None or form.predicate is None or not isinstance(asked.frame, sheet.Frame):
         return None
-    ranges = _ranges(form.predicate, asked.later)
-    if ranges is None:
-        return None
-    attributes = [f"{spark_sql(expr, asked.names)} AS {name}" for name, expr in ranges.attributes.items()]
+    return _ranges(form.predicate, asked.later)
+
+
+def _by_filters(forms: Mapping[Form, Ranges], asked: _Asked) -> list[Frame]:
+    """The rows are computed once for all forms, and so is each attribute that forms are indexed by."""
+    if not forms:
+        return []
+    attributes: dict[TypedExpr, str] = {}
+    for ranges in forms.values():
+        for expr in ranges.attributes.values():
+            attributes.setdefault(expr, f"_x{len(attributes)}")
+    costly = {name: costly_of(expr, asked.names) for expr, name in attributes.items() if is_expensive(expr)}
+    cheap = [f"{spark_sql(e, asked.names)} AS {name}" for e, name in attributes.items() if name not in costly]
+    given = asked.frame.selectExpr(*asked.columns, *cheap)
+    matched_by = [_matched_by(form, ranges, attributes, asked) for form, ranges in forms.items()]
+    assert isinstance(given, sheet.Frame)
+    found = given.matched(matched_by, costly, QUERY)
+    return [
+        _checked(form, ranges, as_frame(rows), asked) for (form, ranges), rows in zip(forms.items(), found, strict=True)
+    ]
+
+
+def _matched_by(form: Form, ranges: Ranges, attributes: Mapping[TypedExpr, str], asked: _Asked) -> sheet.Matched:
+    path = asked.members.tables[form.name].path
+    assert path is not None
     types = {name: arrow_type(expr.type) for name, expr in ranges.attributes.items()}
     casts = {name: arrow_type(type_) for name, type_ in ranges.casts.items()}
-    given = asked.frame.selectExpr(*asked.columns, *attributes)
-    found = as_frame(given.matched(Filter(path, ranges.form, types, casts), QUERY))
-    if asked.constants or not ranges.exact:
+    columns = {name: attributes[expr] for name, expr in ranges.attributes.items()}
+    return sheet.Matched(form.name, Filter(path, ranges.form, types, casts), columns)
+
+
+def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:
+    """What no index serves is looked at on the candidates only."""
+    if asked.constants or ranges.rest is not None:
         found = found.join(asked.members.frame(form.name, asked.frames), QUERY)
-    if not ranges.exact:
-        found = found.where(_condition(form, asked))
+    if ranges.rest is not None:
+        found = selected(found, ranges.rest, asked.names)
     return found.selectExpr(*asked.columns, *asked.extra)
 
 

@@ -29,6 +29,7 @@ from eddyline.spark.evaluate import relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.product import predicate_sql, product
+from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
 from eddyline.spark.evaluate.timed import window_list
 from eddyline.spark.evaluate.tuples import log_of, tuples
@@ -78,7 +79,7 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
         return relation(node.input, batch, asked)
     if isinstance(node, WindowSelect):
         below = relation(node.input, batch, asked)
-        return below.where(spark_sql(node.predicate, relational.names_in(node.input.schema)))
+        return selected(below, node.predicate, relational.names_in(node.input.schema))
     if isinstance(node, WindowProject):
         below = relation(node.input, batch, asked)
         return below.selectExpr(*_LIFE, *relational.projected(node.columns, relational.names_in(node.input.schema)))

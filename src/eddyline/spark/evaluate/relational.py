@@ -12,6 +12,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.matching import matched
+from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
@@ -27,7 +28,7 @@ def names_in(schema: Schema) -> Names:
 
 
 def select(node: WindowSelect, windows: Windows) -> Windows:
-    return windows.with_rows(windows.rows.where(spark_sql(node.predicate, names_in(node.input.schema))))
+    return windows.with_rows(selected(windows.rows, node.predicate, names_in(node.input.schema)))
 
 
 def project(node: WindowProject, windows: Windows) -> Windows:

@@ -14,6 +14,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import grouped
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
+from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import Grid, assign, assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
@@ -71,7 +72,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     for operator in sliced.chain:
         names = names_in(operator.inputs[0].schema)
         if isinstance(operator, WindowSelect):
-            frame = frame.where(spark_sql(operator.predicate, names))
+            frame = selected(frame, operator.predicate, names)
         elif isinstance(operator, WindowProject):
             frame = frame.selectExpr(TICK, *projected(operator.columns, names))
         elif isinstance(operator, WindowMatch):

@@ -12,6 +12,7 @@ from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate.batch import Batch, Log, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped
 from eddyline.spark.evaluate.matching import matched
+from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.spans import EVERYTHING, Spans
 
@@ -72,7 +73,7 @@ def apply_chain(plan: Operator, frame: Frame, batch: Batch, more: tuple[str, ...
         below = apply_chain(plan.input, frame, batch, more)
         names = names_of(plan.input.schema, columns_of(len(plan.input.schema)))
         if isinstance(plan, StreamSelect):
-            return below.where(spark_sql(plan.predicate, names))
+            return selected(below, plan.predicate, names)
         if isinstance(plan, StreamMatch):
             assert batch.members is not None
             return matched(plan, below, kept, names, batch.members, batch.frames)

@@ -1,0 +1,118 @@
+"""Routing tuples through operators."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.kernels.eddy.knowledge import Bools, Knowledge
+from eddyline.kernels.eddy.report import Report
+
+Ints = npt.NDArray[np.int64]
+#: gives those of the tuples (places in a table) that pass; if asked alone, whatever other operators have found
+Operator = Callable[[Ints, bool], Ints]
+
+#: tuples that are shown to all operators at a time
+_BURST = 256
+#: seconds of sampling for a second of work
+_SAMPLING = 0.01
+
+
+class Eddy:
+    """Routes tuples, and learns from it. `decide`: gives the order; without it the eddy chooses by itself."""
+
+    def __init__(
+        self, operators: Sequence[Operator], knowledge: Knowledge, decide: Callable[[int], Sequence[int]] | None = None
+    ) -> None:
+        self._operators = operators
+        self._known = knowledge
+        self._decide = decide
+        self._random = np.random.default_rng(0)  # which tuples are sampled must not fall in step with the data
+        self.report = Report(knowledge.operators)
+
+    def route(self, tuples: Ints) -> Iterator[Ints]:
+        """Those that pass all operators, piece by piece."""
+        done = 0
+        while done < tuples.size:
+            size = tuples.size - done if len(self._operators) == 1 else self._known.piece
+            piece = tuples[done : done + size]
+            done += piece.size
+            yield self._fixed(piece) if self._decide is not None else self._routed(piece)
+        self.report.learned = self._known
+
+    def _fixed(self, piece: Ints) -> Ints:
+        assert self._decide is not None
+        order = self._decide(piece.size)
+        self.report.decided(order, piece.size)
+        for operator in order:
+            piece = self._run(operator, piece)
+        return piece
+
+    def _routed(self, piece: Ints) -> Ints:
+        began = time.perf_counter()
+        known, survivors, spent = self._known, piece[:0], 0.0
+        if len(self._operators) > 1 and (not len(known.sample) or known.budget > self._price()):
+            spent, survivors, piece = self._sampled(piece)
+        left, surprised = self._through(piece)
+        if surprised:
+            known.surprise()
+        else:
+            known.calm(piece.size)
+        known.budget += _SAMPLING * (time.perf_counter() - began - spent) - spent
+        return np.sort(np.concatenate([survivors, left])) if survivors.size else left
+
+    def _through(self, piece: Ints) -> tuple[Ints, bool]:
+        """A decision fixes some operators; those after them are chosen anew for the tuples that are left."""
+        known, taken, surprised = self._known, list[int](), False
+        local: Bools | None = None  # a sample of the tuples that are left, if they are not what was expected
+        first: list[int] | None = None
+        while len(taken) < len(self._operators) and piece.size:
+            order = known.order(taken, local)
+            if first is None:
+                first = order
+                self.report.decided(order, piece.size)
+            else:
+                self.report.decisions += 1
+            for operator in order[: known.fixed]:
+                came = piece.size
+                piece = self._run(operator, piece)
+                unexpected = known.is_surprising(operator, taken, came, piece.size)
+                surprised |= unexpected
+                taken.append(operator)
+            if surprised and len(self._operators) - len(taken) > 1 and piece.size > 4 * _BURST:
+                _, local = self._observed(self._random.choice(piece, _BURST, replace=False), taken)
+        return piece, surprised
+
+    def _sampled(self, piece: Ints) -> tuple[float, Ints, Ints]:
+        """Show some tuples to all operators; gives the seconds it took, those that passed, and the other tuples."""
+        began = time.perf_counter()
+        is_chosen = np.zeros(piece.size, np.bool_)
+        is_chosen[self._random.choice(piece.size, min(_BURST, piece.size), replace=False)] = True
+        chosen, passed = self._observed(piece[is_chosen])
+        self._known.sampled(passed)
+        self.report.sampled += chosen.size
+        return time.perf_counter() - began, chosen[passed.all(axis=1)], piece[~is_chosen]
+
+    def _observed(self, chosen: Ints, taken: Sequence[int] = ()) -> tuple[Ints, Bools]:
+        passed = np.ones((chosen.size, len(self._operators)), np.bool_)
+        for operator in range(len(self._operators)):
+            if operator not in taken:
+                passed[:, operator] = np.isin(chosen, self._run(operator, chosen, alone=True))
+        return chosen, passed
+
+    def _price(self) -> float:
+        """Of showing some tuples to all operators."""
+        return float(_BURST * self._known.costs.sum())
+
+    def _run(self, operator: int, tuples: Ints, alone: bool = False) -> Ints:
+        if not tuples.size:
+            return tuples
+        began = time.perf_counter()
+        left = self._operators[operator](tuples, alone)
+        seconds = time.perf_counter() - began
+        self._known.ran(operator, tuples.size, seconds)
+        self.report.ran(operator, tuples.size, left.size, seconds)
+        return left
