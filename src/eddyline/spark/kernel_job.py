@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
@@ -41,11 +42,17 @@ def reason_for_spark(stage: Stage) -> str | None:
     return why_not(stage.plan)
 
 
+@lru_cache(maxsize=10_000)
+def _functions(stage: Stage) -> tuple[UserFunction, ...]:
+    return functions_of(stage.plan)
+
+
 def works_of(
     stage: Stage, view: Batch, had: StageResult | None, number: int, root: str, folder: str
 ) -> list[Work] | None:
     """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it."""
     works = []
+    functions = _functions(stage)
     for part in _parts(stage, view):
         sheet = Sheet()
         reads = 0
@@ -66,7 +73,7 @@ def works_of(
             leaves = (sheet.files, sheet.tables)
             by_row = stage.kind == LINEAR and not any(s.minus for log in part.logs.values() for s in log.fresh)
             works.append(
-                Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row)
+                Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row, functions)
             )
     return works
 
