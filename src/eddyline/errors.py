@@ -198,6 +198,12 @@ class BeyondRetention(EddylineError):
     code, sqlstate = "BEYOND_RETENTION", "22008"
 
 
+class FunctionFailed(EddylineError):
+    """A function of the user's own has raised an exception, or has given what it said it would not."""
+
+    code, sqlstate = "FUNCTION_FAILED", "38000"
+
+
 class SparkUnavailable(EddylineError):
     """Spark cannot be started: no usable Java, a master that is not there, a port or memory it cannot have."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Self
 
 from eddyline.algebra.expression import Expr, columns_of
@@ -77,3 +77,22 @@ def require_predicate(expr: Any, schema: Schema, where: str) -> None:
     if expr.type not in (BOOLEAN, NULL):
         raise InvalidAlgebra(f"{where} needs a BOOLEAN predicate, not {expr.type}")
     require_columns(expr, schema, where)
+
+
+def expressions_of(operator: Operator) -> Iterator[Expr]:
+    """Those of the operator itself, wherever among its fields they are."""
+    for field in fields(operator):
+        yield from _expressions_in(getattr(operator, field.name))
+
+
+def _expressions_in(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Operator | str):
+        return
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, Iterable):
+        for part in value:
+            yield from _expressions_in(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _expressions_in(getattr(value, field.name))

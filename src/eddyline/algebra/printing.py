@@ -41,7 +41,7 @@ _COMPARISON = _PRECEDENCE["="]
 _CHAINS = frozenset({"or", "and", "+", "-", "*", "/", "%", "div", "||"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: words that are no names unless they are quoted
-_RESERVED = frozenset(
+RESERVED = frozenset(
     [
         "AND",
         "AS",
@@ -119,7 +119,7 @@ def _column_sql(column: Column) -> str:
 
 
 def _identifier(name: str) -> str:
-    return name if _NAME.fullmatch(name) and name.upper() not in _RESERVED else f"`{name.replace('`', '``')}`"
+    return name if _NAME.fullmatch(name) and name.upper() not in RESERVED else f"`{name.replace('`', '``')}`"
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from eddyline.algebra.expression import Aggregate, Call, TypedExpr
 from eddyline.algebra.functions import Function, lookup, names
 from eddyline.algebra.spelling import SpeltAggregate, SpeltCall
 from eddyline.algebra.types import DataType
+from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.binder.position import position_of
 from eddyline.errors import NotSupported, Position, TypeMismatch, UnknownFunction, nearest
 
@@ -62,6 +63,17 @@ def scalar(
     if name == function.name:
         return Call(function.name, cast, result)
     return SpeltCall(function.name, cast, result, name)
+
+
+def own(function: UserFunction, arguments: tuple[TypedExpr, ...], where: Place) -> TypedExpr:
+    """A call of a user's function."""
+    cast, result = checked(function.signature, function.name, arguments, where)
+    return UserCall(function.internal_name, cast, result, function.name.lower(), definition=function)
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a function of the language or of Spark answers to this name."""
+    return lookup(name) is not None or name.lower() in _RANDOM
 
 
 def aggregate(

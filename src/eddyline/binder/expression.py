@@ -36,8 +36,10 @@ from eddyline.language import syntax
 
 #: of a placeholder, in its meta: the type of what will be put in its place
 TYPE = "parameter"
+#: of a call, in its meta: the user's function that it means, or the names of those there are
+FUNCTION, FUNCTIONS = "function", "functions"
 
-__all__ = ["TYPE", "Scope", "bind", "bind_predicate", "coerce", "data_type", "position_of"]
+__all__ = ["FUNCTION", "FUNCTIONS", "TYPE", "Scope", "bind", "bind_predicate", "coerce", "data_type", "position_of"]
 
 
 class Scope(Protocol):
@@ -183,19 +185,22 @@ class Binder:
         condition: exp.Expr | None = None,
     ) -> TypedExpr:
         """A call by name. The arguments are still syntax, because aggregates and some rewrites look at it."""
-        rewriter = rewrite.REWRITES.get(name.lower())
+        own = node.meta.get(FUNCTION)
+        rewriter = None if own is not None else rewrite.REWRITES.get(name.lower())
         if rewriter is not None and condition is None:
             rewritten = rewriter(self, arguments, node)
             if rewritten is not None:
                 return rewritten
-        function = call.find(name, node, frozenset(rewrite.REWRITES))
-        if function.aggregate:
+        if own is None:
+            function = call.find(name, node, frozenset(rewrite.REWRITES) | node.meta.get(FUNCTIONS, frozenset()))
+        if own is None and function.aggregate:
             return self.aggregate(name, arguments, node, condition)
         if condition is not None:
             raise NotSupported(f"FILTER belongs to aggregates, {name.lower()} is none", position_of(node))
         if any(isinstance(argument, exp.Distinct) for argument in arguments):
             raise NotSupported(f"DISTINCT belongs to aggregates, {name.lower()} is none", position_of(node))
-        return call.scalar(function, name, self.bind_all(arguments), node)
+        bound = self.bind_all(arguments)
+        return call.scalar(function, name, bound, node) if own is None else call.own(own, bound, node)
 
     def aggregate(self, name: str, arguments: list[exp.Expr], node: exp.Expr, condition: exp.Expr | None) -> TypedExpr:
         lower = name.lower()

@@ -13,12 +13,14 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.types import DataType
+from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.attach import USER, bind_attach, bind_continuous
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
 from eddyline.binder.expression import TYPE, bind, bind_predicate, coerce, position_of
 from eddyline.binder.extent import bind_extent
+from eddyline.binder.function import Load, bind_function, declared, mark_calls
 from eddyline.binder.history import from_history
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.scope import FromScope, Relation
@@ -33,6 +35,7 @@ from eddyline.errors import (
     SyntaxProblem,
     UnknownColumn,
     UnknownExtent,
+    UnknownFunction,
     UnknownName,
     nearest,
 )
@@ -81,6 +84,29 @@ class ShowQueries:
 
 
 @dataclass(frozen=True)
+class DefineFunction:
+    """A user's function exists from here on."""
+
+    function: UserFunction
+
+
+@dataclass(frozen=True)
+class DropFunction:
+    """A user's function, which no query uses, is no longer there."""
+
+    function: UserFunction
+
+
+@dataclass(frozen=True)
+class ShowFunctions:
+    """The user's functions whose names are LIKE a pattern are listed."""
+
+    name: str  # of the list, functions1, functions2, …
+    known: tuple[tuple[str, str, str], ...]  # name, types of the arguments, type of the result
+    columns: ClassVar[tuple[str, str, str]] = ("name", "arguments", "returns")
+
+
+@dataclass(frozen=True)
 class Insert:
     """Rows of constants for a stream or table."""
 
@@ -109,7 +135,8 @@ class AttachOnce:
     tagger: Tagger
 
 
-Step = Define | Register | Withdraw | WithdrawLike | Insert | Revise | AttachOnce | Show | ShowQueries
+_Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction
+Step = _Definition | Insert | Revise | AttachOnce | Show | ShowQueries | ShowFunctions
 
 
 @dataclass
@@ -118,11 +145,13 @@ class StatementBinder:
 
     catalog: Catalog = field(default_factory=Catalog)
     without_rules: frozenset[str] = frozenset()
+    load: Load = declared
     _bare_queries: int = 0
     _explained: int = 0
     _shown: int = 0
 
     def bind(self, tree: exp.Expr) -> list[Step]:
+        mark_calls(tree, self.catalog.functions)
         return _HANDLERS[_kind_of(tree)](self, tree)
 
     @property
@@ -137,6 +166,13 @@ class StatementBinder:
             return []
         self.catalog.add_extent(extent)
         return [Define(extent)]
+
+    def _create_function(self, node: syntax.CreateFunction) -> list[Step]:
+        function = bind_function(node, self.catalog, self.load)
+        if function is None:
+            return []
+        self.catalog.functions[function.name.lower()] = function
+        return [DefineFunction(function)]
 
     def _create_query(self, node: syntax.CreateQuery) -> list[Step]:
         name = node.this.text_form
@@ -161,6 +197,7 @@ class StatementBinder:
                 hint = f"did you mean {guess}?" if guess else f"the constants have {', '.join(types)}"
                 raise UnknownName(f"the constants have no column {placeholder.name}", position_of(placeholder), hint)
             placeholder.meta[TYPE] = types[placeholder.name]
+        mark_calls(tree, self.catalog.functions)
         return bind_query(tree, self._env)
 
     def _bare_query(self, node: syntax.Query) -> list[Step]:
@@ -180,6 +217,8 @@ class StatementBinder:
 
     def _drop(self, node: syntax.Drop) -> list[Step]:
         name, kind = node.this.text_form, node.args["kind"]
+        if kind == "FUNCTION":
+            return self._drop_function(node)
         if kind != "QUERY":
             raise NotSupported(f"a {kind.lower()} stays as long as the script runs", position_of(node))
         if self.catalog.query(name) is None and self.catalog.is_one_of_many(name):
@@ -193,6 +232,23 @@ class StatementBinder:
         self.catalog.drop_query(name)
         return [Withdraw(self.catalog.names[name.lower()])]
 
+    def _drop_function(self, node: syntax.Drop) -> list[Step]:
+        name, functions = node.this.text_form, self.catalog.functions
+        function = functions.get(name.lower())
+        if function is None:
+            if node.args.get("exists"):
+                return []
+            guess = nearest(name, (known.name for known in functions.values()))
+            hint = f"did you mean {guess}?" if guess else None
+            raise UnknownFunction(f"there is no function {name} of yours", position_of(node.this), hint)
+        user = self.catalog.user_of(function)
+        if user is not None:
+            raise InvalidDefinition(
+                f"{function.name} is in use: {user} calls it", position_of(node.this), "drop the queries that use it first"
+            )
+        del functions[name.lower()]
+        return [DropFunction(function)]
+
     def _drop_queries(self, node: syntax.DropQueries) -> list[Step]:
         names = tuple(self.catalog.queries_like(node.this.name))
         for name in names:
@@ -204,6 +260,14 @@ class StatementBinder:
         pattern = node.this.name if node.this else "%"
         known = [(name, self.catalog.queries[name.lower()].kind) for name in self.catalog.queries_like(pattern)]
         return [ShowQueries(f"queries{self._shown}", pattern, tuple(known))]
+
+    def _show_functions(self, node: syntax.ShowFunctions) -> list[Step]:
+        self._shown += 1
+        known = tuple(
+            (function.name, ", ".join(map(str, function.arguments)), str(function.returns))
+            for function in self.catalog.functions_like(node.this.name if node.this else "%")
+        )
+        return [ShowFunctions(f"functions{self._shown}", known)]
 
     def _set_tick(self, node: syntax.SetTick) -> list[Step]:
         if self.catalog.extents or self.catalog.queries:
@@ -327,9 +391,11 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.Extent: StatementBinder._extent,
     syntax.CreateQuery: StatementBinder._create_query,
     syntax.Query: StatementBinder._bare_query,
+    syntax.CreateFunction: StatementBinder._create_function,
     syntax.Drop: StatementBinder._drop,
     syntax.DropQueries: StatementBinder._drop_queries,
     syntax.ShowQueries: StatementBinder._show_queries,
+    syntax.ShowFunctions: StatementBinder._show_functions,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._insert,

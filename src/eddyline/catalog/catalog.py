@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
+from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.extent import Extent
 
 STREAM, WINDOWS, RELATION, TAGS = "stream", "windows", "relation", "tags"
@@ -42,8 +43,12 @@ class Catalog:
     queries: dict[str, BoundQuery] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
+    functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
+
+    #: the templates of queries that were made many at a time
+    templates: Callable[[], Iterable[BoundQuery]] = tuple
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())
@@ -59,10 +64,22 @@ class Catalog:
         self.names[name.lower()] = name
 
     def queries_like(self, pattern: str) -> list[str]:
-        """The names of queries that are LIKE a pattern: % is anything, _ any one character."""
-        parts = {"%": ".*", "_": "."}
-        wanted = re.compile("".join(parts.get(c, re.escape(c)) for c in pattern.lower()), re.DOTALL)
+        """The names of queries that are LIKE a pattern."""
+        wanted = _like(pattern)
         return [self.names[name] for name in self.queries if wanted.fullmatch(name)]
+
+    def functions_like(self, pattern: str) -> list[UserFunction]:
+        """The user's functions with names that are LIKE a pattern."""
+        wanted = _like(pattern)
+        return [function for name, function in self.functions.items() if wanted.fullmatch(name)]
+
+    def user_of(self, function: UserFunction) -> str | None:
+        """Some query that calls a function, in words; None if none does."""
+        for name, query in self.queries.items():
+            if function in functions_of(query.plan):
+                return f"the query {self.names[name]}"
+        called = any(function in functions_of(template.plan) for template in self.templates())
+        return "a query that db.queries made" if called else None
 
     def drop_query(self, name: str) -> None:
         del self.queries[name.lower()]
@@ -80,3 +97,9 @@ class Catalog:
         """Everything that FROM can name."""
         yield from (extent.name for extent in self.extents.values())
         yield from (self.names[name] for name in self.queries)
+
+
+def _like(pattern: str) -> re.Pattern[str]:
+    """What a pattern of LIKE means for names in lower case: % is anything, _ any one character."""
+    parts = {"%": ".*", "_": "."}
+    return re.compile("".join(parts.get(c, re.escape(c)) for c in pattern.lower()), re.DOTALL)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eddyline.algebra.types import DataType
+from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
 from eddyline.binder.statement import StatementBinder, Step
 from eddyline.catalog.catalog import BoundQuery, Catalog
@@ -46,11 +47,12 @@ class StandingSet:
 class Definitions:
     """The catalog of a database and the queries that stand."""
 
-    def __init__(self, without_rules: frozenset[str]) -> None:
-        self._binder = StatementBinder(without_rules=without_rules)
+    def __init__(self, without_rules: frozenset[str], load: Load) -> None:
+        self._binder = StatementBinder(without_rules=without_rules, load=load)
         self._logs: set[str] = set()  # names of result logs that are or were in use
         self.queries: dict[str, StandingQuery] = {}  # by name in lower case
         self.sets: list[StandingSet] = []
+        self.catalog.templates = lambda: [many.query for many in self.sets]
         self.catalog.is_one_of_many = lambda name: self.one_of_many(name) is not None
 
     @property
@@ -62,12 +64,13 @@ class Definitions:
         """Bind a statement; whatever fails before the block ends, the catalog is as it was."""
         catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
         kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
+        functions = dict(catalog.functions)
         taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
         try:
             yield self._binder.bind(statement.tree)
         except BaseException:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
-            catalog.taggers = taggers
+            catalog.taggers, catalog.functions = taggers, functions
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
 

@@ -14,6 +14,7 @@ from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
 EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
+FUNCTION = "function"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Definition:
     query: QueryRecord | None = None
     dropped: str | None = None  # the key of the query that DROP ended
     many: SetRecord | None = None
+    function: str | None = None  # the hash of the code of the function that it creates
 
     def to_json(self) -> dict[str, Any]:
         query = None if self.query is None else asdict(self.query)

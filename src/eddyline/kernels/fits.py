@@ -5,13 +5,11 @@ What is not known to be the same runs on Spark. Overflows need not be known: the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import cast
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, expressions_of
 from eddyline.algebra.sharing import MEMBER, StreamMatch
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive, StreamSelect
 from eddyline.algebra.types import (
@@ -27,6 +25,7 @@ from eddyline.algebra.types import (
     DataType,
     is_integer,
 )
+from eddyline.algebra.user_function import UserCall
 from eddyline.algebra.window import OneRow
 
 _NUMBERS = frozenset({*INTEGER_BITS, FLOAT, DOUBLE})
@@ -79,25 +78,6 @@ def _is_point(expr: Expr) -> bool:
     return isinstance(constant, Literal) and isinstance(constant.value, Decimal)
 
 
-def expressions_of(operator: Operator) -> Iterator[Expr]:
-    """Those of the operator itself, wherever among its fields they are."""
-    for field in fields(operator):
-        yield from _expressions_in(getattr(operator, field.name))
-
-
-def _expressions_in(value: Any) -> Iterator[Expr]:
-    if isinstance(value, Operator | str):
-        return
-    if isinstance(value, Expr):
-        yield value
-    elif isinstance(value, Iterable):
-        for part in value:
-            yield from _expressions_in(part)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _expressions_in(getattr(value, field.name))
-
-
 def _why_not(expr: TypedExpr) -> str | None:
     if not _is_held(expr.type):
         return f"there is a {expr.type}"
@@ -112,11 +92,17 @@ def _why_not(expr: TypedExpr) -> str | None:
     given = [cast(TypedExpr, argument).type for argument in expr.arguments]
     if isinstance(expr, Aggregate):
         return _why_not_aggregate(expr, given)
-    return None if _is_same(expr, given) else f"{expr.function} is Spark's"
+    return None if _is_same(expr, given) else f"{_called(expr)} is Spark's"
+
+
+def _called(call: Call) -> str:
+    return call.definition.name if isinstance(call, UserCall) else call.function
 
 
 def _is_same(call: Call, given: list[DataType]) -> bool:
     function = call.function
+    if isinstance(call, UserCall):
+        return {*given, call.type} <= _HELD
     if function in _COMPARING:
         return _meet(given) and not _would_be_moved(call)
     if function in _LOGICAL:

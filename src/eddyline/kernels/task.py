@@ -13,12 +13,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.gathering import tables_of
-from eddyline.errors import StorageUnreadable
+from eddyline.errors import FunctionFailed, StorageUnreadable
 from eddyline.kernels.dialect import MACROS
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.eddy.report import Report
+from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.matching import Match
 from eddyline.kernels.selecting import Selection
 from eddyline.log.answers import CLASS, QUERY
@@ -41,6 +43,8 @@ _SETTINGS = (
 )
 #: what the kernel would take for a pattern in a path
 _PATTERN = re.compile(r"[*?\[]")
+#: how the kernel tells, through a stream of rows, that it was no file that failed
+_COMPUTING = re.compile(r"(?!IO )[\w ]+ Error: ")
 _connection: duckdb.DuckDBPyConnection | None = None
 
 
@@ -58,6 +62,7 @@ class Work:
     folder: str  # where they go
     found: Sequence[Match | Selection] = ()  # leaves that are found before the statement runs, in this order
     by_row: bool = False  # whether the statement works row by row, so that what is found can come piece by piece
+    functions: tuple[UserFunction, ...] = ()  # of users, that are called somewhere
     known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
 
 
@@ -79,7 +84,8 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
             yield from written(_computed(work, eddies), work.stage, work.batch, storage, work.folder)
             if eddies.reports:
                 yield Reference(work.stage, None, reports=eddies.reports)
-        except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
+        except (duckdb.Error, pa.ArrowInvalid, FunctionFailed) as problem:
+            # an overflow, for one: Spark has another answer to it; and it stops alone whoever fails there too
             yield Reference(work.stage, None, str(problem).splitlines()[0])
 
 
@@ -118,14 +124,24 @@ def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) ->
 def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
     """A kernel that has the work's segments and tables under the names of its leaves."""
     connection, storage = kernel(), Storage(work.root)
+    last_failure()  # nobody has asked for one of an earlier work
     try:
+        register(connection, work.functions, storage)
         for name, paths in work.files.items():
             _open(connection, name, [storage.path(path) for path in paths], storage)
         for name, table in work.tables.items():
             connection.register(name, table)
         yield connection
-    except (duckdb.IOException, OSError) as problem:
-        raise StorageUnreadable(str(problem).splitlines()[0]) from problem
+    except (duckdb.Error, pa.ArrowException, OSError) as problem:
+        failed = last_failure()
+        if failed is not None:
+            raise failed from problem
+        said = str(problem).splitlines()[0]
+        if isinstance(problem, OSError) and _COMPUTING.match(said):
+            raise duckdb.Error(said) from problem
+        if isinstance(problem, duckdb.IOException | OSError):
+            raise StorageUnreadable(said) from problem
+        raise
     finally:
         for name in (*work.files, *work.tables, *(leaf for found in work.found for leaf in found.leaves)):
             connection.execute(f"DROP VIEW IF EXISTS {name}")

@@ -84,9 +84,20 @@ class Printer(SparkGenerator):
         history = f" FROM HISTORY{since}" if e.args.get("history") else ""
         return f"CREATE QUERY {self.sql(e, 'this')}{history} AS{self._separator()}{self.sql(e, 'query')}"
 
+    def _create_function(self, e: syntax.CreateFunction) -> str:
+        exists = "IF NOT EXISTS " if e.args.get("exists") else ""
+        arguments = self._comma(e.args["arguments"])
+        head = f"CREATE FUNCTION {exists}{self.sql(e, 'this')}({arguments}) RETURNS {self.sql(e, 'returns')}"
+        options = f" OPTIONS ({self._comma(e.args['options'])})" if e.args.get("options") else ""
+        indent = _TAB if self.pretty else ""
+        return f"{head}{self._separator()}{indent}USING {self.sql(e, 'using')}{options}"
+
     def _drop_statement(self, e: syntax.Drop) -> str:
         exists = "IF EXISTS " if e.args.get("exists") else ""
         return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}"
+
+    def _show(self, what: str, e: exp.Expr) -> str:
+        return f"SHOW {what} LIKE {self.sql(e, 'this')}" if e.this else f"SHOW {what}"
 
     def _explain(self, e: syntax.Explain) -> str:
         mode = f"{e.args['mode']} " if e.args.get("mode") else ""
@@ -230,9 +241,11 @@ class Printer(SparkGenerator):
         syntax.Attribute: _attribute,
         syntax.Option: _option,
         syntax.CreateQuery: _create_query,
+        syntax.CreateFunction: _create_function,
         syntax.Drop: _drop_statement,
         syntax.DropQueries: lambda self, e: f"DROP QUERIES LIKE {self.sql(e, 'this')}",
-        syntax.ShowQueries: lambda self, e: f"SHOW QUERIES LIKE {self.sql(e, 'this')}" if e.this else "SHOW QUERIES",
+        syntax.ShowQueries: lambda self, e: self._show("QUERIES", e),
+        syntax.ShowFunctions: lambda self, e: self._show("FUNCTIONS", e),
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,

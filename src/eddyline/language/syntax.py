@@ -74,8 +74,21 @@ class CreateQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True, "history": False, "since": False}
 
 
+class CreateFunction(exp.Expression):
+    """CREATE FUNCTION name (argument type, …) RETURNS type USING python OPTIONS (…)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "arguments": True,
+        "returns": True,
+        "using": True,
+        "options": False,
+        "exists": False,
+    }
+
+
 class Drop(exp.Expression):
-    """DROP QUERY / STREAM / TABLE."""
+    """DROP QUERY / STREAM / TABLE / FUNCTION."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
 
@@ -88,6 +101,12 @@ class DropQueries(exp.Expression):
 
 class ShowQueries(exp.Expression):
     """SHOW QUERIES [LIKE 'pattern']."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
+class ShowFunctions(exp.Expression):
+    """SHOW FUNCTIONS [LIKE 'pattern']."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
 from eddyline.algebra.schema import Schema
+from eddyline.algebra.user_function import UserCall
 from eddyline.errors import InvalidAlgebra
 from eddyline.reference.functions import IMPLEMENTATIONS
 
@@ -41,6 +42,8 @@ def _compile(expr: Expr, schema: Schema) -> Compiled:
 
 def _compile_call(call: Call, schema: Schema) -> Compiled:
     arguments = [_compile(argument, schema) for argument in call.arguments]
+    if isinstance(call, UserCall):
+        return _user_call(call, arguments)
     lazy = _LAZY.get(call.function)
     if lazy is not None:
         return lazy(arguments)
@@ -55,6 +58,13 @@ def _compile_call(call: Call, schema: Schema) -> Compiled:
     if len(arguments) == 2:
         return _strict_binary(evaluate, arguments[0], arguments[1])
     return _strict(evaluate, arguments)
+
+
+def _user_call(call: UserCall, arguments: list[Compiled]) -> Compiled:
+    compute = call.definition.compute
+    if compute is None:
+        raise InvalidAlgebra(f"the function {call.definition.name} has no code here")
+    return lambda row: compute(*[argument(row) for argument in arguments])
 
 
 def _strict_unary(evaluate: Callable[..., Any], argument: Compiled) -> Compiled:

@@ -9,6 +9,7 @@ from eddyline.binder.statement import Define, Register, StatementBinder
 from eddyline.catalog.catalog import Catalog
 from eddyline.errors import EddylineError, UnknownExtent, UnknownName
 from eddyline.language import parse_script
+from eddyline.session.functions import in_this_process
 from eddyline.sources import needs_spark, open_source, probably_meant
 
 _DECLARED = re.compile(
@@ -19,7 +20,7 @@ _DECLARED = re.compile(
 def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
     """All errors, in the order of the text; and how many extents and queries the script has."""
     errors: list[EddylineError] = []
-    binder = StatementBinder()
+    binder = StatementBinder(load=lambda declaration: in_this_process(declaration, base))
     counts = {"extents": 0, "queries": 0}
     for statement in parse_script(text, errors):
         try:

@@ -11,14 +11,17 @@ from pathlib import Path
 from eddyline.algebra.answer import Answer, TextAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.node import StreamOp
 from eddyline.algebra.notation import notation
+from eddyline.algebra.user_function import UserFunction
 from eddyline.algebra.window import Scan
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
+from eddyline.binder.function import Declaration
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
     Insert,
     Register,
     Revise,
+    ShowFunctions,
     ShowQueries,
     StatementBinder,
     Step,
@@ -79,7 +82,7 @@ class ScriptRun(ABC):
         self._on_query = on_query
         self._without_rules = without_rules
         check_rule_names(without_rules)
-        binder = StatementBinder(without_rules=without_rules)
+        binder = StatementBinder(without_rules=without_rules, load=self._function)
         self._steps: list[tuple[Position, Step]] = []  # with the place of the statement in the text
         for statement in parse_script(text):
             with placed(statement.position):
@@ -88,7 +91,7 @@ class ScriptRun(ABC):
         self.queries: Mapping[str, tuple[str, ...]] = {
             step.name: step.query.columns if isinstance(step, Register) else step.columns
             for _, step in self._steps
-            if isinstance(step, Register | ShowQueries)
+            if isinstance(step, Register | ShowQueries | ShowFunctions)
         }
         self._rows = self._answers = self._revisions = 0
 
@@ -128,7 +131,7 @@ class ScriptRun(ABC):
         elif isinstance(step, WithdrawLike):
             for name in step.names:
                 self._withdraw(name)
-        elif isinstance(step, ShowQueries):
+        elif isinstance(step, ShowQueries | ShowFunctions):
             self._on_query(step.name, step.columns)
             yield WindowAnswer(step.name, 0, 1, "+", step.known)
         elif isinstance(step, Show):
@@ -147,6 +150,10 @@ class ScriptRun(ABC):
             yield from self._revise(step)
 
     # -- what the engines do ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _function(self, declaration: Declaration) -> UserFunction:
+        """Load a user's function; while the script is bound, so that a mistake is told before anything runs."""
 
     @abstractmethod
     def _open(self, step: Define) -> None:

@@ -10,7 +10,9 @@ from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tagging import behind_taggers
+from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
+from eddyline.binder.function import Declaration
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.errors import NotSupported
@@ -19,6 +21,7 @@ from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
 from eddyline.reference.feed import Batch, Feed
 from eddyline.rules import optimize
+from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
@@ -47,6 +50,9 @@ class Session(ScriptRun):
 
     def _set_aside(self, arrival: Arrival, reason: str) -> None:
         self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, arrival.text, reason))
+
+    def _function(self, declaration: Declaration) -> UserFunction:
+        return in_this_process(declaration, self._base)
 
     def _open(self, step: Define) -> None:
         extent = step.extent

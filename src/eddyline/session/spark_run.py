@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, WindowAnswer
 from eddyline.algebra.types import DATE, TIMESTAMP
+from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
+from eddyline.binder.function import Declaration
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
@@ -22,6 +24,7 @@ from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
 from eddyline.log.answers import Shape, answers, python_rows, read_segments
 from eddyline.rules import optimize
+from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
@@ -50,6 +53,7 @@ class SparkRun(ScriptRun):
     """A script whose queries run on Spark Structured Streaming, in a database that lives as long as the script."""
 
     def __init__(self, *arguments: Any, master: str | None = None, **options: Any) -> None:
+        self._functions: dict[UserFunction, bytes] = {}
         super().__init__(*arguments, **options)
         self._batch_rows = self._batch_rows or BATCH_ROWS
         self._folder = tempfile.mkdtemp(prefix="eddyline-run-")
@@ -92,9 +96,16 @@ class SparkRun(ScriptRun):
         for extent in self._extents:
             if not needs_spark(extent):
                 engine.define(extent, self._base)
+        for function, content in self._functions.items():
+            engine.add_function(function, content)
         return engine
 
     # -- statements ---------------------------------------------------------------------------------------------------
+
+    def _function(self, declaration: Declaration) -> UserFunction:
+        function, content = for_workers(declaration, code_of(declaration, self._base))
+        self._functions[function] = content
+        return function
 
     def _open(self, step: Define) -> None:
         extent = step.extent

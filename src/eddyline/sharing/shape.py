@@ -36,7 +36,7 @@ from eddyline.algebra.sharing import (
 )
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT, DataType
-from eddyline.algebra.user_function import is_expensive
+from eddyline.algebra.user_function import functions_in, is_expensive
 from eddyline.algebra.window import TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
@@ -59,8 +59,8 @@ class Shape:
 
     @property
     def key(self) -> Any:
-        """Equal for the members of one class."""
-        return self.plan, self.columns
+        """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
+        return self.plan, self.columns, () if self.predicate is None else functions_in([self.predicate])
 
     @property
     def above(self) -> tuple[DataType, ...]:

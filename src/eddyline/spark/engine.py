@@ -16,10 +16,12 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import Form
 from eddyline.algebra.stream import StreamReceive
+from eddyline.algebra.user_function import UserFunction
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
+from eddyline.kernels.functions import path_of
 from eddyline.log.answers import BATCH, QUERY, Seat, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
@@ -48,6 +50,7 @@ from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
 from eddyline.spark.templates import constants_of, template_shape
 from eddyline.spark.trouble import reason_of, storage_problem
+from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
 
@@ -118,6 +121,12 @@ class Engine:
             self.executor.add_stream(extent)
         else:
             self.tables.add(extent, base)
+
+    def add_function(self, function: UserFunction, content: bytes) -> None:
+        """Keep the code of a user's function where workers find it, and let Spark know it."""
+        if not self.storage.exists(path_of(function)):
+            self.storage.write(path_of(function), content)
+        register(self.spark, function, content)
 
     def staging(self, extent: Extent, base: Path) -> Staging:
         """Where the rows of a stream wait that Spark itself reads."""

@@ -13,6 +13,7 @@ from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal
 from eddyline.algebra.node import WINDOW, WTIME
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.types import BIGINT, INTERVAL, DataType
+from eddyline.algebra.user_function import UserCall
 from eddyline.errors import InvalidAlgebra
 from eddyline.spark.functions import WRITERS
 from eddyline.spark.literal import back_quoted, literal_sql, spark_type
@@ -64,6 +65,8 @@ def spark_sql(expr: Expr, names: Names) -> str:
         return aggregate_sql(expr, names)
     if not isinstance(expr, Call):
         raise InvalidAlgebra(f"cannot write {expr!r} for Spark")
+    if isinstance(expr, UserCall):
+        return f"{expr.function}({', '.join(spark_sql(argument, names) for argument in expr.arguments)})"
     write = WRITERS.get(expr.function)
     if write is None:
         raise InvalidAlgebra(f"there is no function {expr.function} for Spark")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
+from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
@@ -42,11 +45,26 @@ def reason_for_spark(stage: Stage) -> str | None:
     return why_not(stage.plan)
 
 
+@lru_cache(maxsize=10_000)
+def _functions(stage: Stage) -> tuple[UserFunction, ...]:
+    return functions_of(stage.plan)
+
+
 def works_of(
-    stage: Stage, view: Batch, had: StageResult | None, number: int, root: str, folder: str
+    stage: Stage,
+    view: Batch,
+    had: StageResult | None,
+    number: int,
+    root: str,
+    folder: str,
+    known: Mapping[str, Knowledge] = MappingProxyType({}),
 ) -> list[Work] | None:
-    """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it."""
+    """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it.
+
+    `known`: what its eddies have learned before.
+    """
     works = []
+    functions = _functions(stage)
     for part in _parts(stage, view):
         sheet = Sheet()
         reads = 0
@@ -67,7 +85,8 @@ def works_of(
             leaves = (sheet.files, sheet.tables)
             statement = made.statement()
             by_row = stage.kind == LINEAR and _only_found(statement, sheet, part)
-            works.append(Work(stage.name, number, root, statement, *leaves, schema, folder, sheet.found, by_row))
+            work = Work(stage.name, number, root, statement, *leaves, schema, folder, sheet.found, by_row, functions)
+            works.append(replace(work, known=dict(known)))
     return works
 
 

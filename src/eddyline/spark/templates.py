@@ -6,13 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, expressions_of
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.types import DataType
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
-from eddyline.kernels.fits import expressions_of
 from eddyline.sharing import Shape, shape_of
 
 

@@ -33,6 +33,9 @@ def reason_of(text: str) -> str:
     >>> reason_of("[PATH_NOT_FOUND] Path does not exist: /a. SQLSTATE: 42K03")
     'Path does not exist: /a.'
     """
+    of_function = re.search(r"\bFunctionFailed: ([^\n]+)", text)
+    if of_function:
+        return of_function[1].strip()
     in_task = re.search(r"Lost task [^:]*: (?:[\w$]+\.)*(\w+(?:Exception|Error)): ([^\n]+)", text)
     if in_task:
         return f"{in_task[1]}: {in_task[2].strip()}"

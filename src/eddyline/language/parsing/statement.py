@@ -82,6 +82,8 @@ class StatementParser(QueryParser):
             tags = self._word("ATTACH")
             query = self._spanned(self._attach(), first) if tags else self._query()
             return syntax.CreateQuery(this=name, query=query, **(history or self._history()))
+        if self._word("FUNCTION"):
+            return self._function()
         if self._word("SENSED", "STREAM"):
             kind = "sensed"
         elif self._word("STREAM"):
@@ -89,11 +91,26 @@ class StatementParser(QueryParser):
         elif self._word("TABLE"):
             kind = "stored"
         else:
-            self._expected("SENSED STREAM, STREAM, TABLE or QUERY")
+            self._expected("SENSED STREAM, STREAM, TABLE, QUERY or FUNCTION")
         exists = self._word("IF", "NOT", "EXISTS") or None
         name = self._name(f"the {'table' if kind == 'stored' else 'stream'}'s name")
         columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
         return syntax.Extent(this=name, kind=kind, columns=columns, exists=exists, **self._extent_clauses())
+
+    def _function(self) -> syntax.CreateFunction:
+        exists = self._word("IF", "NOT", "EXISTS") or None
+        name = self._identifier("the function's name")
+        arguments = self._in_parentheses(lambda: self._list(self._attribute), "the arguments")
+        self._need_word("RETURNS")
+        returns = self._type()
+        self._need_word("USING")
+        using = self._identifier("the language it is written in")
+        options = None
+        if self._word("OPTIONS"):
+            options = self._in_parentheses(lambda: self._list(self._option), "the options")
+        return syntax.CreateFunction(
+            this=name, arguments=arguments, returns=returns, using=using, options=options, exists=exists
+        )
 
     def _history(self) -> dict[str, Any]:
         """FROM HISTORY [SINCE …], before AS or behind the query."""
@@ -236,15 +253,21 @@ class StatementParser(QueryParser):
         if self._word("QUERIES"):
             self._need_word("LIKE", hint="DROP QUERY drops one by its name")
             return syntax.DropQueries(this=self._string("a pattern in quotes"))
-        for kind in ("QUERY", "STREAM", "TABLE"):
+        for kind in ("QUERY", "STREAM", "TABLE", "FUNCTION"):
             if self._word(kind):
                 exists = self._word("IF", "EXISTS") or None
                 return syntax.Drop(this=self._name(f"a {kind.lower()}'s name"), kind=kind, exists=exists)
-        self._expected("QUERY, QUERIES, STREAM or TABLE")
+        self._expected("QUERY, QUERIES, STREAM, TABLE or FUNCTION")
 
-    def _show(self) -> syntax.ShowQueries:
-        self._need_word("QUERIES")
-        return syntax.ShowQueries(this=self._string("a pattern in quotes") if self._word("LIKE") else None)
+    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions:
+        if self._word("FUNCTIONS"):
+            return syntax.ShowFunctions(this=self._pattern_asked())
+        if self._word("QUERIES"):
+            return syntax.ShowQueries(this=self._pattern_asked())
+        self._expected("QUERIES or FUNCTIONS")
+
+    def _pattern_asked(self) -> exp.Expr | None:
+        return self._string("a pattern in quotes") if self._word("LIKE") else None
 
     def _set(self) -> syntax.SetTick:
         self._need_word("TICK", hint="the only setting is SET TICK '1 second'")

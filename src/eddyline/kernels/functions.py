@@ -1,0 +1,87 @@
+"""Users' functions inside of a task: loaded from the storage once for each process, and known to the kernel by name."""
+
+from __future__ import annotations
+
+import atexit
+import pickle
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import duckdb
+import pyarrow as pa
+
+from eddyline.algebra.user_function import UserFunction
+from eddyline.columnar.vectorised import Vectorised, vectorised
+from eddyline.errors import FunctionFailed, StorageUnreadable
+from eddyline.log.storage import Storage
+
+FOLDER = "functions"
+_TYPES = {"STRING": "VARCHAR", "TIMESTAMP": "TIMESTAMPTZ"}
+_loaded: dict[UserFunction, Vectorised] = {}
+_known: WeakKeyDictionary[duckdb.DuckDBPyConnection, set[str]] = WeakKeyDictionary()
+_failure: FunctionFailed | None = None
+
+
+def path_of(function: UserFunction) -> str:
+    """Where in the storage its code is: all functions with the same code and types are one file."""
+    return f"{FOLDER}/{function.hash}.pickle"
+
+
+def load(storage: Storage, function: UserFunction) -> Vectorised:
+    found = _loaded.get(function)
+    if found is None:
+        content = storage.read(path_of(function))
+        if content is None:
+            raise StorageUnreadable(f"{storage.path(path_of(function))} is gone: the code of {function.name}")
+        found = _loaded[function] = unpickled(function, content)
+    return found
+
+
+def unpickled(function: UserFunction, content: bytes) -> Vectorised:
+    try:
+        return vectorised(function, pickle.loads(content))
+    except Exception as problem:  # a module that it needs and that is not on this machine, for one
+        said = f"{type(problem).__name__}: {problem}".splitlines()[0]
+        raise FunctionFailed(f"the function {function.name} cannot be loaded: {said}") from problem
+
+
+def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunction], storage: Storage) -> None:
+    """Let the kernel know functions by their internal names, which mean the same code for ever."""
+    known = _known.setdefault(connection, set())
+    for function in functions:
+        if function.internal_name not in known:
+            if not known:
+                atexit.register(connection.close)  # or it complains that the functions are still there
+            connection.create_function(
+                function.internal_name,
+                partial(_called, load(storage, function)),
+                [_type_name(type_.name) for type_ in function.arguments],  # type: ignore[arg-type]
+                _type_name(function.returns.name),  # type: ignore[arg-type]
+                type="arrow",  # type: ignore[arg-type]
+                null_handling="special",  # type: ignore[arg-type]
+                side_effects=False,
+            )
+            known.add(function.internal_name)
+
+
+def _called(function: Vectorised, *arrays: Any) -> pa.Array:
+    """The kernel tells of an exception in words of its own, and sometimes as if a file could not be read."""
+    global _failure
+    try:
+        return function(*arrays)
+    except FunctionFailed as problem:
+        _failure = problem
+        raise
+
+
+def last_failure() -> FunctionFailed | None:
+    """Why a function has failed since this was asked last."""
+    global _failure
+    found, _failure = _failure, None
+    return found
+
+
+def _type_name(name: str) -> str:
+    return _TYPES.get(name, name)

@@ -1,0 +1,89 @@
+"""Users' functions on Spark: pickled with all they need, and registered for Spark's own plans."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from eddyline.algebra.user_function import UserFunction
+from eddyline.columnar.vectorised import Vectorised
+from eddyline.errors import InvalidDefinition
+from eddyline.kernels.functions import unpickled
+from eddyline.spark.literal import spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pickled(name: str, code: Callable[..., Any]) -> bytes:
+    """The code by value, so that neither workers nor a later process need the file that it is written in.
+
+    What it imports is not packed up: that must be installed wherever Spark's workers run.
+    """
+    from pyspark import cloudpickle
+
+    try:
+        with _by_value(code):
+            return bytes(cloudpickle.dumps(code))
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {problem}".splitlines()[0]
+        hint = "it may use nothing that cannot be sent, such as an open file or a connection"
+        raise InvalidDefinition(f"the function {name} cannot be sent to workers: {said}", hint=hint) from problem
+
+
+@contextmanager
+def _by_value(code: Callable[..., Any]) -> Iterator[None]:
+    """A module of the user's own would be pickled by its name alone."""
+    from pyspark import cloudpickle
+
+    while isinstance(code, partial):
+        code = code.func
+    module = sys.modules.get(getattr(code, "__module__", None) or type(code).__module__)
+    if module is None or module.__name__ == "__main__" or _is_installed(getattr(module, "__file__", None)):
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_installed(file: str | None) -> bool:
+    """Whether a module is Python's own or that of a package, which workers have too."""
+    if file is None:
+        return True
+    places = {Path(place).resolve() for key, place in sysconfig.get_paths().items() if key.endswith("lib")}
+    return any(Path(file).resolve().is_relative_to(place) for place in places)
+
+
+def hash_of(signature: str, content: bytes) -> str:
+    """Of the code and the types with which it is called."""
+    return sha256(signature.encode() + b"\n" + content).hexdigest()
+
+
+def register(spark: SparkSession, function: UserFunction, content: bytes) -> None:
+    """Let Spark's own plans know a function by its internal name.
+
+    Its code goes with the plan: the folder of this database may be gone when another one uses the same function.
+    """
+    from pyspark.sql.functions import arrow_udf
+
+    def call(*arrays: pa.Array) -> pa.Array:
+        return _loaded(function, content)(*arrays)
+
+    spark.udf.register(function.internal_name, arrow_udf(call, spark_type(function.returns)))
+
+
+@lru_cache(maxsize=1000)
+def _loaded(function: UserFunction, content: bytes) -> Vectorised:
+    """Once for each worker."""
+    return unpickled(function, content)
