@@ -25,6 +25,7 @@ from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.planning import planned
+from eddyline.spark.routes import Routes
 from eddyline.spark.source import ENTRY
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import Stage
@@ -85,6 +86,7 @@ class Executor:
     ) -> None:
         self.kernels = kernels  # False: Spark's own plans for everything
         self.refused: dict[str, str] = {}  # by stage, why the kernel could not do it: it is not asked again
+        self.routes = Routes()
         self.frames: Frames = SparkFrames(spark, storage)
         self._spark = spark
         self._storage = storage
@@ -116,6 +118,7 @@ class Executor:
                 self.results.forget(stage.name for stage in standing.stages)
                 for stage in standing.stages:
                     self.refused.pop(stage.name, None)
+                    self.routes.forget(stage.name)
 
     def rest_on(self, base: Results) -> None:
         """Take over what upkeep has put in place of old segments."""
@@ -220,6 +223,7 @@ class _Work:
         self._read_rows = 0
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._frames, self._kernels, self._refused = executor.frames, executor.kernels, executor.refused
+        self._routes = executor.routes
         self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
         self._logs = given_logs(self._journal, self._extents, entry, entries)
 
@@ -271,7 +275,7 @@ class _Work:
 
     def _run(self, works: Sequence[Work]) -> list[Reference]:
         try:
-            return run(self._spark, works)
+            return self._routes.taken(run(self._spark, works))
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem):
                 raise
@@ -314,9 +318,8 @@ class _Work:
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
             return None
-        return works_of(
-            stage, view, self._results.stages.get(stage.name), self._batch, self._storage.root, folder_of(stage)
-        )
+        had, known = self._results.stages.get(stage.name), self._routes.known(stage.name)
+        return works_of(stage, view, had, self._batch, self._storage.root, folder_of(stage), known)
 
     def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun, and when it has stopped."""

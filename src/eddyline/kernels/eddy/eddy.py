@@ -22,14 +22,14 @@ _SAMPLING = 0.01
 
 
 class Eddy:
-    """Routes tuples, and learns from it. `decide`: gives the order; without it the eddy chooses by itself."""
+    """Routes tuples, and learns from it."""
 
     def __init__(
-        self, operators: Sequence[Operator], knowledge: Knowledge, decide: Callable[[int], Sequence[int]] | None = None
+        self, operators: Sequence[Operator], knowledge: Knowledge, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._operators = operators
         self._known = knowledge
-        self._decide = decide
+        self._clock = clock
         self._random = np.random.default_rng(0)  # which tuples are sampled must not fall in step with the data
         self.report = Report(knowledge.operators)
 
@@ -40,19 +40,11 @@ class Eddy:
             size = tuples.size - done if len(self._operators) == 1 else self._known.piece
             piece = tuples[done : done + size]
             done += piece.size
-            yield self._fixed(piece) if self._decide is not None else self._routed(piece)
+            yield self._routed(piece)
         self.report.learned = self._known
 
-    def _fixed(self, piece: Ints) -> Ints:
-        assert self._decide is not None
-        order = self._decide(piece.size)
-        self.report.decided(order, piece.size)
-        for operator in order:
-            piece = self._run(operator, piece)
-        return piece
-
     def _routed(self, piece: Ints) -> Ints:
-        began = time.perf_counter()
+        began = self._clock()
         known, survivors, spent = self._known, piece[:0], 0.0
         if len(self._operators) > 1 and (not len(known.sample) or known.budget > self._price()):
             spent, survivors, piece = self._sampled(piece)
@@ -61,7 +53,7 @@ class Eddy:
             known.surprise()
         else:
             known.calm(piece.size)
-        known.budget += _SAMPLING * (time.perf_counter() - began - spent) - spent
+        known.budget += _SAMPLING * (self._clock() - began - spent) - spent
         return np.sort(np.concatenate([survivors, left])) if survivors.size else left
 
     def _through(self, piece: Ints) -> tuple[Ints, bool]:
@@ -88,13 +80,13 @@ class Eddy:
 
     def _sampled(self, piece: Ints) -> tuple[float, Ints, Ints]:
         """Show some tuples to all operators; gives the seconds it took, those that passed, and the other tuples."""
-        began = time.perf_counter()
+        began = self._clock()
         is_chosen = np.zeros(piece.size, np.bool_)
         is_chosen[self._random.choice(piece.size, min(_BURST, piece.size), replace=False)] = True
         chosen, passed = self._observed(piece[is_chosen])
         self._known.sampled(passed)
         self.report.sampled += chosen.size
-        return time.perf_counter() - began, chosen[passed.all(axis=1)], piece[~is_chosen]
+        return self._clock() - began, chosen[passed.all(axis=1)], piece[~is_chosen]
 
     def _observed(self, chosen: Ints, taken: Sequence[int] = ()) -> tuple[Ints, Bools]:
         passed = np.ones((chosen.size, len(self._operators)), np.bool_)
@@ -110,9 +102,9 @@ class Eddy:
     def _run(self, operator: int, tuples: Ints, alone: bool = False) -> Ints:
         if not tuples.size:
             return tuples
-        began = time.perf_counter()
+        began = self._clock()
         left = self._operators[operator](tuples, alone)
-        seconds = time.perf_counter() - began
+        seconds = self._clock() - began
         self._known.ran(operator, tuples.size, seconds)
         self.report.ran(operator, tuples.size, left.size, seconds)
         return left
