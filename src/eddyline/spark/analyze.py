@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from eddyline.kernels.task import Work
 from eddyline.log.segment import Segment
+from eddyline.spark.eddy_text import told
 from eddyline.spark.explain import Passed, Question, View, footing, heading, is_once
 from eddyline.spark.kernel_job import run_and_measure
 from eddyline.spark.physical import counted, described
+from eddyline.spark.routes import Routes
 from eddyline.spark.stages import Stage
 from eddyline.spark.writer import references_of, segments_by_stage
 
@@ -70,16 +72,16 @@ def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
     size = sum(segment.size for segment in found.segments)
     read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
     wrote = f"{counted(sum(s.rows for s in found.segments), 'row')} in {counted(len(found.segments), 'segment')}"
-    told = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {_seconds(found.seconds)}"]
+    said = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {_seconds(found.seconds)}"]
     if found.refused:
-        told.insert(0, f"the kernel would not: {found.refused}")
+        said.insert(0, f"the kernel would not: {found.refused}")
     if found.memory:
-        told.append(f"the kernel held {_bytes(found.memory)} at most")
+        said.append(f"the kernel held {_bytes(found.memory)} at most")
     had = passed.result(stage)
     if had.segments:
         kept = _bytes(sum(segment.size for segment in had.segments))
-        told.append(f"its log so far: {had.plus:,} +, {had.minus:,} -, {kept}")
-    return [*told, *_table(found.operators)]
+        said.append(f"its log so far: {had.plus:,} +, {had.minus:,} -, {kept}")
+    return [*said, *found.eddies, *_table(found.operators)]
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class _Run:
     rows: int = 0  # that it gave at once
     memory: int = 0
     refused: str = ""  # why it did not run in the kernel
+    eddies: Sequence[str] = ()  # what they did
 
 
 def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
@@ -105,10 +108,13 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
         for o in profile.operators
     ]
     memory = max(profile.memory for profile in profiles)
+    routes = Routes()
+    routes.taken(references)
     refused = next((reference.refused for reference in references if reference.refused), "")
     if refused:
         return _Run(seconds, (), refused=refused)
-    return _Run(seconds, operators, segments_by_stage(references).get(stage.name, ()), memory=memory)
+    segments = segments_by_stage(references).get(stage.name, ())
+    return _Run(seconds, operators, segments, memory=memory, eddies=told(routes.of(stage.name)))
 
 
 def _run_on_spark(stage: Stage, frame: DataFrame, tried: _Run | None = None) -> _Run:

@@ -199,7 +199,8 @@ class Passed:
         """What tasks are to do for a stage in the kernel; None if it runs on Spark."""
         if self._reason_for_spark(stage) is not None:
             return None
-        return works_of(stage, view, None, 0, self._engine.storage.root, f"{self._folder}/{stage.name}")
+        known = self._engine.executor.routes.known(stage.name)
+        return works_of(stage, view, None, 0, self._engine.storage.root, f"{self._folder}/{stage.name}", known)
 
     def frame(self, stage: Stage, view: View) -> DataFrame | None:
         """What Spark runs for a stage, its plan made; None if there is nothing to do."""
