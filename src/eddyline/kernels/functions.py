@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import ARROW, SPECIAL
 
 from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.vectorised import Vectorised, vectorised
@@ -32,10 +33,15 @@ def path_of(function: UserFunction) -> str:
 def load(storage: Storage, function: UserFunction) -> Vectorised:
     found = _loaded.get(function)
     if found is None:
-        content = storage.read(path_of(function))
-        if content is None:
-            raise StorageUnreadable(f"{storage.path(path_of(function))} is gone: the code of {function.name}")
-        found = _loaded[function] = unpickled(function, content)
+        found = _loaded[function] = unpickled(function, content_of(storage, function))
+    return found
+
+
+def content_of(storage: Storage, function: UserFunction) -> bytes:
+    """Its code, as it is kept."""
+    found = storage.read(path_of(function))
+    if found is None:
+        raise StorageUnreadable(f"{storage.path(path_of(function))} is gone: the code of {function.name}")
     return found
 
 
@@ -57,10 +63,10 @@ def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunc
             connection.create_function(
                 function.internal_name,
                 partial(_called, load(storage, function)),
-                [_type_name(type_.name) for type_ in function.arguments],  # type: ignore[arg-type]
-                _type_name(function.returns.name),  # type: ignore[arg-type]
-                type="arrow",  # type: ignore[arg-type]
-                null_handling="special",  # type: ignore[arg-type]
+                [_type_name(type_.name) for type_ in function.arguments],
+                _type_name(function.returns.name),
+                type=ARROW,
+                null_handling=SPECIAL,
                 side_effects=False,
             )
             known.add(function.internal_name)

@@ -11,9 +11,9 @@ from pathlib import Path
 from eddyline.algebra.answer import Answer, TextAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.node import StreamOp
 from eddyline.algebra.notation import notation
+from eddyline.algebra.user_function import UserFunction
 from eddyline.algebra.window import Scan
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
-from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration
 from eddyline.binder.statement import (
     AttachOnce,

@@ -72,8 +72,9 @@ def works_of(
             schema = segment_schema(made.columns, stage)
             leaves = (sheet.files, sheet.tables)
             by_row = stage.kind == LINEAR and not any(s.minus for log in part.logs.values() for s in log.fresh)
+            statement = made.statement()
             works.append(
-                Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row, functions)
+                Work(stage.name, number, root, statement, *leaves, schema, folder, sheet.matches, by_row, functions)
             )
     return works
 
