@@ -79,7 +79,9 @@ class Database:
             return lambda code: self.function(name, code, returns=returns, arguments=arguments)
         called = getattr(function, "__name__", None) if name is None else name
         if not callable(function):
-            raise InvalidDefinition(f"what is of type {type(function).__name__} cannot be called", hint="give a function")
+            raise InvalidDefinition(
+                f"what is of type {type(function).__name__} cannot be called", hint="give a function"
+            )
         if not isinstance(called, str) or not called.isidentifier():
             raise InvalidDefinition(f"{called} is no name for a function", hint="give it one: db.function('name', …)")
         self._steps.define_function(called, function, returns, arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import pickle
 from collections.abc import Iterable
-from functools import partial
+from inspect import Parameter, Signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -62,7 +62,7 @@ def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunc
                 atexit.register(connection.close)  # or it complains that the functions are still there
             connection.create_function(
                 function.internal_name,
-                partial(_called, load(storage, function)),
+                _told(function, load(storage, function)),
                 [_type_name(type_.name) for type_ in function.arguments],
                 _type_name(function.returns.name),
                 type=ARROW,
@@ -72,14 +72,21 @@ def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunc
             known.add(function.internal_name)
 
 
-def _called(function: Vectorised, *arrays: Any) -> pa.Array:
+def _told(function: UserFunction, call: Vectorised) -> Vectorised:
     """The kernel tells of an exception in words of its own, and sometimes as if a file could not be read."""
-    global _failure
-    try:
-        return function(*arrays)
-    except FunctionFailed as problem:
-        _failure = problem
-        raise
+
+    def told(*arrays: Any) -> pa.Array:
+        global _failure
+        try:
+            return call(*arrays)
+        except FunctionFailed as problem:
+            _failure = problem
+            raise
+
+    # it looks how many there are, and takes *arrays for one
+    parameters = [Parameter(f"a{place}", Parameter.POSITIONAL_ONLY) for place in range(len(function.arguments))]
+    told.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return told
 
 
 def last_failure() -> FunctionFailed | None:
