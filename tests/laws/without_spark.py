@@ -36,6 +36,7 @@ def kernels_alone() -> Iterator[None]:
     """Engines that are made inside start no Spark. A stage that the kernel does not take fails."""
     with ExitStack() as stack:
         stack.enter_context(patch("eddyline.spark.engine.start_session", lambda *given, **named: None))
+        stack.enter_context(patch("eddyline.spark.engine.register", lambda *given: None))
         stack.enter_context(patch("eddyline.spark.executor.run", lambda spark, works: list(done(works))))
         stack.enter_context(patch("eddyline.spark.executor.planned", _refused))
         stack.enter_context(patch("eddyline.log.storage._sync", lambda path: None))

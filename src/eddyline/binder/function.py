@@ -46,9 +46,7 @@ Load = Callable[[Declaration], UserFunction]
 def declared(declaration: Declaration) -> UserFunction:
     """A function without its code, which is enough to bind what calls it."""
     said = f"{declaration.signature} {sorted(declaration.options.items())}"
-    return UserFunction(
-        declaration.name, sha256(said.encode()).hexdigest(), declaration.arguments, declaration.returns
-    )
+    return UserFunction(declaration.name, sha256(said.encode()).hexdigest(), declaration.arguments, declaration.returns)
 
 
 def bind_function(node: syntax.CreateFunction, catalog: Catalog, load: Load) -> UserFunction | None:
@@ -65,7 +63,8 @@ def bind_function(node: syntax.CreateFunction, catalog: Catalog, load: Load) -> 
     options = {option.args["this"].lower(): option for option in node.args.get("options") or ()}
     for key, option in options.items():
         if key not in _OPTIONS:
-            raise InvalidDefinition(f"a function has no option {key}", position_of(option), f"it has {', '.join(_OPTIONS)}")
+            hint = f"it has {', '.join(_OPTIONS)}"
+            raise InvalidDefinition(f"a function has no option {key}", position_of(option), hint)
     declaration = Declaration(
         name,
         tuple(_type(argument.args["type_"]) for argument in node.args["arguments"]),

@@ -243,9 +243,8 @@ class StatementBinder:
             raise UnknownFunction(f"there is no function {name} of yours", position_of(node.this), hint)
         user = self.catalog.user_of(function)
         if user is not None:
-            raise InvalidDefinition(
-                f"{function.name} is in use: {user} calls it", position_of(node.this), "drop the queries that use it first"
-            )
+            hint = "drop the queries that call it first"
+            raise InvalidDefinition(f"{function.name} is in use: {user} calls it", position_of(node.this), hint)
         del functions[name.lower()]
         return [DropFunction(function)]
 

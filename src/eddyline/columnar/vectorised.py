@@ -42,7 +42,9 @@ def _whole(array: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
 
 def _fitting(function: UserFunction, result: Any, type_: pa.DataType, rows: int) -> pa.Array:
     if isinstance(result, str | bytes | Mapping | pa.Scalar) or not hasattr(result, "__len__"):
-        raise FunctionFailed(f"the function {function.name} gave a {type(result).__name__}, not an array")
+        raise FunctionFailed(
+            f"the function {function.name} gave something of type {type(result).__name__}, not an array"
+        )
     if len(result) != rows:
         raise FunctionFailed(f"the function {function.name} gave {len(result)} values for {rows} rows")
     try:

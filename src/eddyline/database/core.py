@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
-from eddyline.binder.statement import Define, Register, Withdraw
+from eddyline.binder.statement import Define, DefineFunction, Register, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
+from eddyline.database.functions import Functions
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
@@ -41,6 +42,7 @@ from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.staging import Staging
+from eddyline.spark.user_functions import keep_only
 
 #: how soon after a batch its commit is looked for
 _COMMIT = 0.02
@@ -72,7 +74,8 @@ class Core:
         self.warnings: list[str] = []
         self.rejects = Rejects(self.storage)
         self.reader = ResultReader(self.storage)
-        self.definitions = Definitions(without_rules)
+        self.functions = Functions(self.storage)
+        self.definitions = Definitions(without_rules, self.functions.load)
         self._without_rules = without_rules
         self.defining = threading.RLock()
         self._flowing = threading.Lock()
@@ -86,6 +89,7 @@ class Core:
             )
             for definition in definitions:
                 self._replay(definition)
+            keep_only(self.storage, self.definitions.catalog.functions.values())
             for log in Standing(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
@@ -207,8 +211,12 @@ class Core:
         if definition.kind == DROP_LIKE:
             self.drop_like(definition.text)
             return
-        for step in self.definitions.replay(definition.text):
-            if isinstance(step, Define):
+        with self.functions.known(definition.function):
+            steps = self.definitions.replay(definition.text)
+        for step in steps:
+            if isinstance(step, DefineFunction):
+                self.engine.add_function(step.function)
+            elif isinstance(step, Define):
                 try:
                     # a data source of the user's own may be registered later
                     self.define(step.extent, Path(definition.base), check=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +17,10 @@ from eddyline.database.rows import Rows
 from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Result, Steps
 from eddyline.database.stream import Pushed, StreamHandle
+from eddyline.errors import InvalidDefinition
 from eddyline.language import parse_script
+
+Code = Callable[..., Any]
 
 
 class Database:
@@ -52,6 +56,36 @@ class Database:
         self._core.check_open()
         results: list[Result] = [self._steps.run(statement) for statement in parse_script(text)]
         return results[0] if len(results) == 1 else results
+
+    def function(
+        self,
+        name: str | None = None,
+        function: Code | None = None,
+        *,
+        returns: str,
+        arguments: Sequence[str],
+    ) -> Any:
+        """Create a function for queries to call: `db.function("score", score, returns="DOUBLE", arguments=["DOUBLE"])`.
+
+        Without the function it is a decorator, `@db.function(returns=…, arguments=[…])`, and the name is that of the
+        function. It is given an Arrow array for each argument and gives an array, or what `pyarrow.array` takes, of
+        the same length. The same arguments must always give the same value: it is called whenever a value is needed,
+        on any worker, with rows in any order.
+
+        Its code is kept with the database. A function of that name with other code gives way, unless a query calls it.
+        """
+        self._core.check_open()
+        if function is None:
+            return lambda code: self.function(name, code, returns=returns, arguments=arguments)
+        called = getattr(function, "__name__", None) if name is None else name
+        if not callable(function):
+            raise InvalidDefinition(
+                f"what is of type {type(function).__name__} cannot be called", hint="give a function"
+            )
+        if not isinstance(called, str) or not called.isidentifier():
+            raise InvalidDefinition(f"{called} is no name for a function", hint="give it one: db.function('name', …)")
+        self._steps.define_function(called, function, returns, arguments)
+        return function
 
     def query(self, name: str, since: int = -1) -> QueryHandle:
         """A handle on a standing query, which begins with its first answer, or after a cursor."""

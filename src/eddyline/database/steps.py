@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 
 from eddyline.algebra.notation import notation
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
+from eddyline.binder.function import bind_function
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
+    DefineFunction,
+    DropFunction,
     Insert,
     Register,
     Revise,
+    ShowFunctions,
     ShowQueries,
     Step,
     Withdraw,
     WithdrawLike,
 )
+from eddyline.catalog.catalog import Catalog
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
 from eddyline.database.rows import Rows
-from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, QUERY, TICK
+from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
-from eddyline.errors import NotSupported
-from eddyline.language import Statement, to_sql
+from eddyline.errors import EddylineError, NotSupported
+from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.spark_run import ticks_of
@@ -59,7 +66,7 @@ class Steps:
 
     def _step(self, step: Step, statement: Statement) -> Result:
         if not isinstance(
-            step, Withdraw | WithdrawLike | Show | ShowQueries
+            step, Withdraw | WithdrawLike | Show | ShowQueries | DropFunction | ShowFunctions
         ):  # dropping the query that fails must work when it has failed
             self._core.check()
         if isinstance(step, Define):
@@ -73,6 +80,14 @@ class Steps:
             self._core.drop_like(step.pattern)
         elif isinstance(step, ShowQueries):
             return Rows(self._core.listed(step.pattern))
+        elif isinstance(step, DefineFunction):
+            self._core.engine.add_function(step.function)
+            self._core.remember(FUNCTION, to_sql(statement.tree), Path.cwd(), function=step.function.hash)
+        elif isinstance(step, DropFunction):
+            self._core.remember(DROP, to_sql(statement.tree), Path.cwd())
+        elif isinstance(step, ShowFunctions):
+            columns = zip(*step.known, strict=True) if step.known else ((), (), ())
+            return Rows(pa.table([pa.array(column, pa.string()) for column in columns], list(step.columns)))
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):
@@ -89,6 +104,25 @@ class Steps:
         base = Path.cwd()
         self._core.define(step.extent, base)
         self._core.remember(EXTENT, to_sql(statement.tree), base)
+
+    def define_function(self, name: str, code: Callable[..., Any], returns: str, arguments: Sequence[str]) -> None:
+        """CREATE FUNCTION with code that a program gives; one that no query calls gives way to it."""
+        typed = ", ".join(f"a{place} {type_}" for place, type_ in enumerate(arguments, 1))
+        text = f"CREATE FUNCTION {name}({typed}) RETURNS {returns} USING python"
+        core = self._core
+        with core.defining, core.functions.given(code):
+            try:
+                (statement,) = parse_script(text)
+                there = core.definitions.catalog.functions.get(name.lower())
+                if there is not None:
+                    tree = cast(syntax.CreateFunction, statement.tree)
+                    if bind_function(tree, Catalog(), core.functions.load) == there:
+                        return
+                    self.run(*parse_script(f"DROP FUNCTION {name}"))
+                self.run(statement)
+            except EddylineError as problem:
+                problem.position = None  # nobody has seen the text
+                raise
 
     def _register(self, step: Register, statement: Statement) -> Result:
         core = self._core

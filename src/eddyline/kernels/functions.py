@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import pickle
 from collections.abc import Iterable
-from functools import partial
+from inspect import Parameter, Signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import ARROW, SPECIAL
 
 from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.vectorised import Vectorised, vectorised
@@ -32,10 +33,15 @@ def path_of(function: UserFunction) -> str:
 def load(storage: Storage, function: UserFunction) -> Vectorised:
     found = _loaded.get(function)
     if found is None:
-        content = storage.read(path_of(function))
-        if content is None:
-            raise StorageUnreadable(f"{storage.path(path_of(function))} is gone: the code of {function.name}")
-        found = _loaded[function] = unpickled(function, content)
+        found = _loaded[function] = unpickled(function, content_of(storage, function))
+    return found
+
+
+def content_of(storage: Storage, function: UserFunction) -> bytes:
+    """Its code, as it is kept."""
+    found = storage.read(path_of(function))
+    if found is None:
+        raise StorageUnreadable(f"{storage.path(path_of(function))} is gone: the code of {function.name}")
     return found
 
 
@@ -56,24 +62,31 @@ def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunc
                 atexit.register(connection.close)  # or it complains that the functions are still there
             connection.create_function(
                 function.internal_name,
-                partial(_called, load(storage, function)),
-                [_type_name(type_.name) for type_ in function.arguments],  # type: ignore[arg-type]
-                _type_name(function.returns.name),  # type: ignore[arg-type]
-                type="arrow",  # type: ignore[arg-type]
-                null_handling="special",  # type: ignore[arg-type]
+                _told(function, load(storage, function)),
+                [_type_name(type_.name) for type_ in function.arguments],
+                _type_name(function.returns.name),
+                type=ARROW,
+                null_handling=SPECIAL,
                 side_effects=False,
             )
             known.add(function.internal_name)
 
 
-def _called(function: Vectorised, *arrays: Any) -> pa.Array:
+def _told(function: UserFunction, call: Vectorised) -> Vectorised:
     """The kernel tells of an exception in words of its own, and sometimes as if a file could not be read."""
-    global _failure
-    try:
-        return function(*arrays)
-    except FunctionFailed as problem:
-        _failure = problem
-        raise
+
+    def told(*arrays: Any) -> pa.Array:
+        global _failure
+        try:
+            return call(*arrays)
+        except FunctionFailed as problem:
+            _failure = problem
+            raise
+
+    # it looks how many there are, and takes *arrays for one
+    parameters = [Parameter(f"a{place}", Parameter.POSITIONAL_ONLY) for place in range(len(function.arguments))]
+    told.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return told
 
 
 def last_failure() -> FunctionFailed | None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from eddyline.binder.statement import Define, Register, StatementBinder
 from eddyline.catalog.catalog import Catalog
-from eddyline.errors import EddylineError, UnknownExtent, UnknownName
+from eddyline.errors import EddylineError, UnknownExtent, UnknownFunction, UnknownName
 from eddyline.language import parse_script
 from eddyline.session.functions import in_this_process
 from eddyline.sources import needs_spark, open_source, probably_meant
 
 _DECLARED = re.compile(
-    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
+    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
 )
 
 
@@ -42,8 +42,9 @@ def check(text: str, base: Path) -> tuple[list[EddylineError], dict[str, int]]:
 
 def _follows(error: EddylineError, text: str, catalog: Catalog) -> bool:
     """Whether a name is unknown only because the statement that declares it is wrong, which is said already."""
-    if not isinstance(error, UnknownExtent | UnknownName) or error.position is None:
+    if not isinstance(error, UnknownExtent | UnknownName | UnknownFunction) or error.position is None:
         return False
-    name = text[error.position.start : error.position.end].lower()
+    name = text[error.position.start : error.position.end].lower().partition("(")[0].strip()
     declared = {found.lower() for found in _DECLARED.findall(text)}
-    return name in declared and catalog.extent(name) is None and catalog.query(name) is None
+    known = catalog.extent(name) or catalog.query(name) or catalog.functions.get(name)
+    return name in declared and known is None

@@ -37,7 +37,8 @@ def code_of(declaration: Declaration, base: Path) -> Code:
     except (FileNotFoundError, IsADirectoryError) as problem:
         raise SourceMissing(f"there is no file {base / options[key]}", places[key]) from problem
     except OSError as problem:
-        raise SourceMissing(f"cannot read {base / options[key]}: {problem.strerror or problem}", places[key]) from problem
+        reason = problem.strerror or problem
+        raise SourceMissing(f"cannot read {base / options[key]}: {reason}", places[key]) from problem
     except Exception as problem:  # whatever the code of a user does when it is loaded
         said = f"{type(problem).__name__}: {problem}".splitlines()[0]
         raise SourceUnusable(f"{options[key]} cannot be loaded: {said}", places[key]) from problem
@@ -59,13 +60,13 @@ def _of_file(path: Path) -> ModuleType:
 
 def _in_module(module: Any, name: str, where: str, declaration: Declaration) -> Code:
     place = declaration.places.get("name") or next(iter(declaration.places.values()))
-    found = getattr(module, name, None)
+    found: Code | None = getattr(module, name, None)
     if found is None:
         known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         guess = nearest(name, known)
         raise UnknownName(f"{where} has no function {name}", place, f"did you mean {guess}?" if guess else None)
     if not callable(found):
-        raise InvalidDefinition(f"{name} in {where} is a {type(found).__name__}, which cannot be called", place)
+        raise InvalidDefinition(f"{name} in {where} cannot be called: it is of type {type(found).__name__}", place)
     return found
 
 

@@ -38,6 +38,7 @@ from eddyline.sources.staged import limit_of
 from eddyline.spark.analyze import analyze
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.user_functions import keep
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
 _LITTLE = 50_000_000
@@ -97,7 +98,8 @@ class SparkRun(ScriptRun):
             if not needs_spark(extent):
                 engine.define(extent, self._base)
         for function, content in self._functions.items():
-            engine.add_function(function, content)
+            keep(engine.storage, function, content)
+            engine.add_function(function)
         return engine
 
     # -- statements ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eddyline.algebra.user_function import plain_names
 from eddyline.kernels.task import Work
 from eddyline.log.segment import Segment
 from eddyline.spark.eddy_text import told
@@ -54,7 +55,7 @@ def analyze(engine: Engine, question: Question) -> str:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
             text += [f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view))]
-    return "\n".join([*text, *footing(question)])
+    return plain_names("\n".join([*text, *footing(question)]))
 
 
 def _run(passed: Passed, stage: Stage, view: View) -> list[str]:

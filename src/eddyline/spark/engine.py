@@ -21,7 +21,6 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
-from eddyline.kernels.functions import path_of
 from eddyline.log.answers import BATCH, QUERY, Seat, Shape
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
@@ -122,11 +121,9 @@ class Engine:
         else:
             self.tables.add(extent, base)
 
-    def add_function(self, function: UserFunction, content: bytes) -> None:
-        """Keep the code of a user's function where workers find it, and let Spark know it."""
-        if not self.storage.exists(path_of(function)):
-            self.storage.write(path_of(function), content)
-        register(self.spark, function, content)
+    def add_function(self, function: UserFunction) -> None:
+        """Let Spark know a user's function, whose code is in the storage."""
+        register(self.spark, function, self.storage)
 
     def staging(self, extent: Extent, base: Path) -> Staging:
         """Where the rows of a stream wait that Spark itself reads."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
+from eddyline.algebra.user_function import plain_names
 from eddyline.algebra.window import HopWindow, Scan, TimeWindow
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
@@ -54,7 +55,7 @@ def explain(engine: Engine, question: Question) -> str:
             small = view.rows < SMALL and not is_once(stage)
             how = f" (below {SMALL:,} rows: one partition, interpreted)" if small else ""
             plans += [f"Spark's plan of stage {stage.name}{how}:", *_spark_plan(frame)]
-    return "\n".join([*text, *footing(question), *plans])
+    return plain_names("\n".join([*text, *footing(question), *plans]))
 
 
 def heading(stage: Stage) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -16,7 +16,8 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.vectorised import Vectorised
 from eddyline.errors import InvalidDefinition
-from eddyline.kernels.functions import unpickled
+from eddyline.kernels.functions import FOLDER, content_of, load, path_of, unpickled
+from eddyline.log.storage import Storage
 from eddyline.spark.literal import spark_type
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def pickled(name: str, code: Callable[..., Any]) -> bytes:
 
     try:
         with _by_value(code):
-            return bytes(cloudpickle.dumps(code))
+            return bytes(cloudpickle.dumps(code))  # type: ignore[no-untyped-call]
     except Exception as problem:
         said = f"{type(problem).__name__}: {problem}".splitlines()[0]
         hint = "it may use nothing that cannot be sent, such as an open file or a connection"
@@ -50,11 +51,11 @@ def _by_value(code: Callable[..., Any]) -> Iterator[None]:
     if module is None or module.__name__ == "__main__" or _is_installed(getattr(module, "__file__", None)):
         yield
         return
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        cloudpickle.unregister_pickle_by_value(module)
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def _is_installed(file: str | None) -> bool:
@@ -70,17 +71,39 @@ def hash_of(signature: str, content: bytes) -> str:
     return sha256(signature.encode() + b"\n" + content).hexdigest()
 
 
-def register(spark: SparkSession, function: UserFunction, content: bytes) -> None:
+def keep(storage: Storage, function: UserFunction, content: bytes) -> None:
+    """Put the code where workers find it. The same code is the same file."""
+    if not storage.exists(path_of(function)):
+        storage.write(path_of(function), content)
+
+
+def kept(storage: Storage, function: UserFunction) -> Vectorised:
+    """A function whose code is in the storage, for this process."""
+    return load(storage, function)
+
+
+def keep_only(storage: Storage, functions: Iterable[UserFunction]) -> None:
+    """Delete the code of functions that were dropped; nothing may run that calls them."""
+    used = {path_of(function) for function in functions}
+    for name in storage.names(FOLDER):
+        if f"{FOLDER}/{name}" not in used:
+            storage.delete(f"{FOLDER}/{name}")
+
+
+def register(spark: SparkSession, function: UserFunction, storage: Storage) -> None:
     """Let Spark's own plans know a function by its internal name.
 
     Its code goes with the plan: the folder of this database may be gone when another one uses the same function.
     """
-    from pyspark.sql.functions import arrow_udf
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    content = content_of(storage, function)
 
     def call(*arrays: pa.Array) -> pa.Array:
         return _loaded(function, content)(*arrays)
 
-    spark.udf.register(function.internal_name, arrow_udf(call, spark_type(function.returns)))
+    made = arrow_udf(call, spark_type(function.returns))  # type: ignore[call-overload]
+    spark.udf.register(function.internal_name, made)
 
 
 @lru_cache(maxsize=1000)
