@@ -4,64 +4,135 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.user_function import UserFunction
+from eddyline.kernels.functions import load
+from eddyline.log.storage import Storage
 
 Ints = npt.NDArray[np.int64]
 _ROWS, _PLACE, _VALUE = "costly_rows", "costly_place", "costly_value"
+_COMPARE = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+#: what is true of NaN and a number: NaN is above all numbers
+_TRUE_OF_NAN = frozenset({"!=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class Called:
+    """A user's function over columns. Asking it takes hundredths of a millisecond, a statement of the kernel some."""
+
+    function: UserFunction
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An expression in the kernel's SQL, and the columns that it is computed from."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is done with the value of a call: compared with a constant of its type."""
+
+    operator: str
+    constant: Any
+
+    def of(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        found = _COMPARE[self.operator](values, pa.scalar(self.constant, values.type))
+        if not pa.types.is_floating(values.type):
+            return found
+        return pc.if_else(pc.is_nan(values), self.operator in _TRUE_OF_NAN, found)
 
 
 @dataclass(frozen=True)
 class Costly:
-    """An expression in the kernel's SQL, and the columns that it is computed from."""
-
     text: str
-    sql: str
-    columns: tuple[str, ...]
+    value: Called | Computed
+    comparison: Comparison | None = None
 
 
 class CostlyColumns:
     """The values of expressions over a table, each computed once for a row."""
 
     def __init__(
-        self, rows: pa.Table, expressions: Mapping[str, Costly], connection: duckdb.DuckDBPyConnection
+        self,
+        rows: pa.Table,
+        expressions: Mapping[str, Costly],
+        connection: duckdb.DuckDBPyConnection,
+        storage: Storage,
     ) -> None:
-        self._rows, self._expressions, self._connection = rows, expressions, connection
-        self._places = {name: np.full(rows.num_rows, -1, np.int64) for name in expressions}
-        self._values: dict[str, list[pa.Array]] = {name: [] for name in expressions}
-        self._counts = dict.fromkeys(expressions, 0)
+        self._rows, self._expressions = rows, expressions
+        self._connection, self._storage = connection, storage
+        self._known = {costly.value: _Known(rows.num_rows) for costly in expressions.values()}
 
     def of(self, name: str, rows: Ints) -> pa.ChunkedArray:
         """The values for some rows."""
-        places = self._places[name]
-        missing = rows[places[rows] < 0]
+        asked = self._expressions[name]
+        known = self._known[asked.value]
+        missing = known.missing(rows)
         if missing.size:
-            self._compute(name, missing)
-        return self._known(name).take(pa.array(places[rows]))
+            if isinstance(asked.value, Called):
+                known.add(missing, [self._called(asked.value, missing)])
+            else:
+                places, values = self._computed(asked.value, missing)
+                known.add(missing[places], values)
+        values = known.of(rows)
+        return values if asked.comparison is None else asked.comparison.of(values)
 
     def as_far_as_known(self, name: str, rows: Ints, type_: pa.DataType) -> pa.ChunkedArray:
         """The values for some rows, NULL where nobody has asked for them."""
-        if not self._values[name]:
-            return pa.chunked_array([pa.nulls(rows.size, type_)])
-        places = self._places[name][rows]
-        return self._known(name).take(pa.array(places, mask=places < 0))
+        found = self._known[self._expressions[name].value]
+        return found.of(rows) if found.count else pa.chunked_array([pa.nulls(rows.size, type_)])
 
-    def _known(self, name: str) -> pa.ChunkedArray:
-        return pa.chunked_array(self._values[name])
+    def _called(self, called: Called, rows: Ints) -> pa.Array:
+        taken = pa.array(rows)
+        given = [self._rows.column(name).take(taken) for name in called.inputs]
+        return load(self._storage, called.function)(*given)
 
-    def _compute(self, name: str, rows: Ints) -> None:
-        asked = self._expressions[name]
-        given = self._rows.select(list(asked.columns)).take(pa.array(rows))
+    def _computed(self, computed: Computed, rows: Ints) -> tuple[Ints, list[pa.Array]]:
+        """Where the values belong, and the values: the kernel need not keep the order of rows."""
+        given = self._rows.select(list(computed.columns)).take(pa.array(rows))
         given = given.append_column(_PLACE, pa.array(np.arange(rows.size)))
         self._connection.register(_ROWS, given)
         try:
-            made = self._connection.sql(f"SELECT {_PLACE}, {asked.sql} AS {_VALUE} FROM {_ROWS}").to_arrow_table()
+            made = self._connection.sql(f"SELECT {_PLACE}, {computed.sql} AS {_VALUE} FROM {_ROWS}").to_arrow_table()
         finally:
             self._connection.unregister(_ROWS)
-        places = made.column(_PLACE).to_numpy()
-        self._places[name][rows[places]] = self._counts[name] + np.arange(rows.size)
-        self._counts[name] += rows.size
-        self._values[name] += made.column(_VALUE).chunks
+        return made.column(_PLACE).to_numpy(), made.column(_VALUE).chunks
+
+
+class _Known:
+    """The values of one expression, as far as they are known."""
+
+    def __init__(self, rows: int) -> None:
+        self._places = np.full(rows, -1, np.int64)  # by row, where its value is
+        self._values: list[pa.Array] = []
+        self.count = 0
+
+    def missing(self, rows: Ints) -> Ints:
+        return rows[self._places[rows] < 0]
+
+    def add(self, rows: Ints, values: list[pa.Array]) -> None:
+        self._places[rows] = self.count + np.arange(rows.size)
+        self.count += rows.size
+        self._values += values
+
+    def of(self, rows: Ints) -> pa.ChunkedArray:
+        places = self._places[rows]
+        return pa.chunked_array(self._values).take(pa.array(places, mask=places < 0))

@@ -60,6 +60,7 @@ class Match:
 
     statement: str
     asked: tuple[Asked, ...]
+    kept: tuple[str, ...]  # columns of the rows
     number: str  # the column that tells the member
     costly: Mapping[str, Costly] = field(default_factory=dict)  # columns of the rows that the statement does not give
 
@@ -72,11 +73,10 @@ class Match:
     ) -> Iterator[tuple[str, pa.Table]]:
         """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
-        attributes = {column for asked in self.asked for column in asked.columns.values()} - set(self.costly)
-        kept = rows.drop_columns(list(attributes))
+        kept = rows.select(list(self.kept))
         for leaf in self.leaves:
             yield leaf, kept.slice(0, 0).append_column(self.number, pa.array([], pa.int64()))
-        computed = CostlyColumns(rows, self.costly, connection)
+        computed = CostlyColumns(rows, self.costly, connection, storage)
         for asked in self.asked:
             filter_ = _filter(asked.filter, storage)
             adapt(filter_)

@@ -24,6 +24,7 @@ class Selection:
     name: str
     statement: str
     conditions: Mapping[str, Costly]
+    kept: tuple[str, ...]  # columns of the rows
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -34,13 +35,14 @@ class Selection:
     ) -> Iterator[tuple[str, pa.Table]]:
         """The rows, piece by piece; an empty table first."""
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
-        yield self.leaf, rows.slice(0, 0)
+        kept = rows.select(list(self.kept))
+        yield self.leaf, kept.slice(0, 0)
         if not rows.num_rows:
             return
-        computed = CostlyColumns(rows, self.conditions, connection)
+        computed = CostlyColumns(rows, self.conditions, connection, storage)
         operators = {text: _operator(computed, text) for text in self.conditions}
         chosen = [*eddies.eddy(self.name, operators).route(np.arange(rows.num_rows))]
-        yield self.leaf, rows.take(pa.array(np.concatenate(chosen)))
+        yield self.leaf, kept.take(pa.array(np.concatenate(chosen)))
 
 
 def _operator(computed: CostlyColumns, condition: str) -> Operator:

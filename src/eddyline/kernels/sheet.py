@@ -51,19 +51,19 @@ class Sheet:
         self.tables[leaf] = rows
         return Frame(self, f"SELECT * FROM {leaf}", rows.column_names, ())
 
-    def matched(self, frame: Frame, asked: Sequence[Matched], costly: Mapping[str, Costly], number: str) -> list[Frame]:
-        """The rows of a frame that members want, without the attributes they are found by; `number` tells which."""
+    def matched(
+        self, frame: Frame, asked: Sequence[Matched], costly: Mapping[str, Costly], kept: Sequence[str], number: str
+    ) -> list[Frame]:
+        """The rows of a frame that members want, and of them the columns that are kept; `number` tells which."""
         leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
-        self.found.append(Match(frame.statement(), tuple(leaves), number, costly))
-        attributes = {column for each in asked for column in each.columns.values()}
-        columns = [column for column in frame.columns if column not in attributes]
-        return [Frame(self, f"SELECT * FROM {each.leaf}", [*columns, number], ()) for each in leaves]
+        self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly))
+        return [Frame(self, f"SELECT * FROM {each.leaf}", [*kept, number], ()) for each in leaves]
 
-    def selected(self, frame: Frame, name: str, conditions: Mapping[str, Costly]) -> Frame:
-        """The rows that satisfy all conditions, each of which costs much."""
+    def selected(self, frame: Frame, name: str, conditions: Mapping[str, Costly], kept: Sequence[str]) -> Frame:
+        """The rows that satisfy all conditions, each of which costs much, and of them the columns that are kept."""
         leaf = self._new_leaf()
-        self.found.append(Selection(leaf, name, frame.statement(), conditions))
-        return Frame(self, f"SELECT * FROM {leaf}", frame.columns, ())
+        self.found.append(Selection(leaf, name, frame.statement(), conditions, tuple(kept)))
+        return Frame(self, f"SELECT * FROM {leaf}", list(kept), ())
 
     def _new_leaf(self) -> str:
         self._leaves += 1
@@ -165,11 +165,13 @@ class Frame:
         sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
         return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
 
-    def matched(self, asked: Sequence[Matched], costly: Mapping[str, Costly], number: str) -> list[Frame]:
-        return self._sheet.matched(self, asked, costly, number)
+    def matched(
+        self, asked: Sequence[Matched], costly: Mapping[str, Costly], kept: Sequence[str], number: str
+    ) -> list[Frame]:
+        return self._sheet.matched(self, asked, costly, kept, number)
 
-    def selected(self, name: str, conditions: Mapping[str, Costly]) -> Frame:
-        return self._sheet.selected(self, name, conditions)
+    def selected(self, name: str, conditions: Mapping[str, Costly], kept: Sequence[str]) -> Frame:
+        return self._sheet.selected(self, name, conditions, kept)
 
     def _made(self, sql: str, columns: list[str]) -> Frame:
         return Frame(self._sheet, sql, columns, (self,))

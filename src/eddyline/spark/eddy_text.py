@@ -20,7 +20,9 @@ def _told(name: str, report: Report) -> list[str]:
     routed = sum(report.orders.values()) + report.sampled
     seconds = sum(report.seconds)
     pace = f", {report.decisions / seconds:,.0f} a second" if seconds else ""
-    head = f"eddy for {name}: {routed:,} tuples, {report.decisions:,} decisions{pace}, {report.sampled:,} tuples sampled"
+    head = (
+        f"eddy for {name}: {routed:,} tuples, {report.decisions:,} decisions{pace}, {report.sampled:,} tuples sampled"
+    )
     lines = [head]
     known = report.learned
     if known is not None and len(known.operators) > 1:

@@ -1,4 +1,4 @@
-"""What the eddies of all stages have done and learned: tasks report it, and the tasks of the next batch begin with it."""
+"""What the eddies of all stages have done and learned. Tasks report it; those of the next batch begin with it."""
 
 from __future__ import annotations
 

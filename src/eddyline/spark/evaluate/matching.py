@@ -17,7 +17,7 @@ from eddyline.kernels.ranges import Ranges, ranges_of
 from eddyline.log.segment import INDEX
 from eddyline.spark.evaluate.frames import Frame, Frames, as_frame, joined
 from eddyline.spark.evaluate.members import SINCE, Members
-from eddyline.spark.evaluate.selecting import costly_of, selected
+from eddyline.spark.evaluate.selecting import AskedFor, selected
 from eddyline.spark.expression import Names, spark_sql
 
 #: the pseudo-relation of what a row of a log has beside its values
@@ -89,12 +89,13 @@ def _by_filters(forms: Mapping[Form, Ranges], asked: _Asked) -> list[Frame]:
     for ranges in forms.values():
         for expr in ranges.attributes.values():
             attributes.setdefault(expr, f"_x{len(attributes)}")
-    costly = {name: costly_of(expr, asked.names) for expr, name in attributes.items() if is_expensive(expr)}
+    wanted = AskedFor(asked.names)
+    costly = {name: wanted.value(expr) for expr, name in attributes.items() if is_expensive(expr)}
     cheap = [f"{spark_sql(e, asked.names)} AS {name}" for e, name in attributes.items() if name not in costly]
-    given = asked.frame.selectExpr(*asked.columns, *cheap)
+    given = asked.frame.selectExpr(*asked.columns, *cheap, *wanted.inputs)
     matched_by = [_matched_by(form, ranges, attributes, asked) for form, ranges in forms.items()]
     assert isinstance(given, sheet.Frame)
-    found = given.matched(matched_by, costly, QUERY)
+    found = given.matched(matched_by, costly, asked.columns, QUERY)
     return [
         _checked(form, ranges, as_frame(rows), asked) for (form, ranges), rows in zip(forms.items(), found, strict=True)
     ]
