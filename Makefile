@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long check bench bench-many clean
+.PHONY: help setup demo test test-long check bench bench-many bench-eddy clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -43,6 +43,11 @@ bench-many: $(STAMP) ## measure a million standing queries beside Structured Str
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.many $(BENCH)
+
+bench-eddy: $(STAMP) ## measure the eddy beside every fixed order of conditions, while selectivities flip (minutes)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m bench.eddy $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

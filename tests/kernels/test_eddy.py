@@ -92,7 +92,7 @@ def test_with_steady_rates_it_costs_hardly_more_than_the_best_order(rates: list[
 
 @pytest.mark.parametrize("every", [25_000, 50_000, 100_000])
 def test_when_rates_flip_it_costs_little_more_than_the_best_order_of_each_phase(every: int) -> None:
-    world = World(flipping(400_000, every, [[0.1, 0.9, 0.5], [0.9, 0.1, 0.5]]), [2e-6, 2e-6, 2e-6])
+    world = World(flipping(400_000, every, [[0.1, 0.9, 0.5], [0.9, 0.1, 0.5]]), [2e-5, 2e-5, 2e-5])
     hindsight = sum(world.best(slice(begin, begin + every)) for begin in range(0, 400_000, every))
     world.run(world.eddy())
     assert world.now < 1.10 * hindsight
@@ -123,7 +123,7 @@ def test_an_operator_that_gets_slow_is_asked_later() -> None:
 
 def test_the_knobs_turn_with_the_rate_of_change() -> None:
     """Quiet data share decisions by the ten thousands, for all operators at once; restless ones by few."""
-    quiet, restless = (World(flipping(6_000_000, n, [[0.1, 0.9], [0.9, 0.1]]), [1e-6, 1e-6]) for n in (10**7, 10_000))
+    quiet, restless = (World(flipping(6_000_000, n, [[0.1, 0.9], [0.9, 0.1]]), [2e-5, 2e-5]) for n in (10**7, 10_000))
     pieces, fixed = {}, {}
     for world in (quiet, restless):
         eddy = world.eddy()
@@ -131,7 +131,7 @@ def test_the_knobs_turn_with_the_rate_of_change() -> None:
         assert eddy.report.learned is not None
         pieces[world], fixed[world] = 6_000_000 / eddy.report.decisions, eddy.report.learned.fixed
     assert pieces[quiet] > 10 * pieces[restless] and max(quiet.sizes) > LARGEST_PIECE // 2
-    assert pieces[restless] < 2 * SMALLEST_PIECE
+    assert pieces[restless] < 4 * SMALLEST_PIECE
     assert fixed[quiet] == 2
 
 

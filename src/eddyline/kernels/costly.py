@@ -53,7 +53,7 @@ class Comparison:
     operator: str
     constant: Any
 
-    def of(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    def of(self, values: pa.Array) -> pa.Array:
         found = _COMPARE[self.operator](values, pa.scalar(self.constant, values.type))
         if not pa.types.is_floating(values.type):
             return found
@@ -81,32 +81,33 @@ class CostlyColumns:
         self._connection, self._storage = connection, storage
         self._known = {costly.value: _Known(rows.num_rows) for costly in expressions.values()}
 
-    def of(self, name: str, rows: Ints) -> pa.ChunkedArray:
+    def of(self, name: str, rows: Ints) -> pa.Array:
         """The values for some rows."""
         asked = self._expressions[name]
-        known = self._known[asked.value]
-        missing = known.missing(rows)
-        if missing.size:
-            if isinstance(asked.value, Called):
-                known.add(missing, [self._called(asked.value, missing)])
-            else:
-                places, values = self._computed(asked.value, missing)
-                known.add(missing[places], values)
-        values = known.of(rows)
+        values = self._values(asked.value, rows)
         return values if asked.comparison is None else asked.comparison.of(values)
 
-    def as_far_as_known(self, name: str, rows: Ints, type_: pa.DataType) -> pa.ChunkedArray:
+    def _values(self, value: Called | Computed, rows: Ints) -> pa.Array:
+        known = self._known[value]
+        missing = known.missing(rows)
+        if missing.size:
+            found = self._called(value, missing) if isinstance(value, Called) else self._computed(value, missing)
+            known.add(missing, found)
+            if missing.size == rows.size:
+                return found
+        return known.of(rows)
+
+    def as_far_as_known(self, name: str, rows: Ints, type_: pa.DataType) -> pa.Array:
         """The values for some rows, NULL where nobody has asked for them."""
         found = self._known[self._expressions[name].value]
-        return found.of(rows) if found.count else pa.chunked_array([pa.nulls(rows.size, type_)])
+        return found.of(rows) if found.count else pa.nulls(rows.size, type_)
 
     def _called(self, called: Called, rows: Ints) -> pa.Array:
         taken = pa.array(rows)
         given = [self._rows.column(name).take(taken) for name in called.inputs]
         return load(self._storage, called.function)(*given)
 
-    def _computed(self, computed: Computed, rows: Ints) -> tuple[Ints, list[pa.Array]]:
-        """Where the values belong, and the values: the kernel need not keep the order of rows."""
+    def _computed(self, computed: Computed, rows: Ints) -> pa.Array:
         given = self._rows.select(list(computed.columns)).take(pa.array(rows))
         given = given.append_column(_PLACE, pa.array(np.arange(rows.size)))
         self._connection.register(_ROWS, given)
@@ -114,7 +115,7 @@ class CostlyColumns:
             made = self._connection.sql(f"SELECT {_PLACE}, {computed.sql} AS {_VALUE} FROM {_ROWS}").to_arrow_table()
         finally:
             self._connection.unregister(_ROWS)
-        return made.column(_PLACE).to_numpy(), made.column(_VALUE).chunks
+        return made.sort_by(_PLACE).column(_VALUE).combine_chunks()  # the kernel need not keep the order of rows
 
 
 class _Known:
@@ -128,11 +129,14 @@ class _Known:
     def missing(self, rows: Ints) -> Ints:
         return rows[self._places[rows] < 0]
 
-    def add(self, rows: Ints, values: list[pa.Array]) -> None:
+    def add(self, rows: Ints, values: pa.Array) -> None:
         self._places[rows] = self.count + np.arange(rows.size)
         self.count += rows.size
-        self._values += values
+        self._values.append(values)
 
-    def of(self, rows: Ints) -> pa.ChunkedArray:
+    def of(self, rows: Ints) -> pa.Array:
+        """NULL where nothing is known."""
+        if len(self._values) > 1:
+            self._values = [pa.concat_arrays(self._values)]
         places = self._places[rows]
-        return pa.chunked_array(self._values).take(pa.array(places, mask=places < 0))
+        return self._values[0].take(pa.array(places, mask=places < 0))

@@ -66,7 +66,7 @@ class Lineage:
 
     def _possible_by(self, attribute: str, rows: Ints) -> Bools:
         values = self._computed.of(self._costly[attribute], rows).cast(self._types[attribute])
-        return self._filter.possible(pa.table({attribute: values}))
+        return self._filter.possible(pa.table({attribute: pa.chunked_array([values])}))
 
     def _narrowed(self, rows: Ints, possible: Bools, alone: bool) -> Ints:
         self._alive[rows] &= possible

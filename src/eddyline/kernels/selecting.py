@@ -47,7 +47,7 @@ class Selection:
 
 def _operator(computed: CostlyColumns, condition: str) -> Operator:
     def passing(rows: Ints, alone: bool) -> Ints:
-        holds: Bools = computed.of(condition, rows).fill_null(False).to_numpy()
+        holds: Bools = computed.of(condition, rows).fill_null(False).to_numpy(zero_copy_only=False)
         return rows[holds]
 
     return passing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from eddyline.kernels.eddy.eddy import Eddy, Operator
 from eddyline.kernels.eddy.knowledge import Knowledge
@@ -21,13 +21,6 @@ class Eddies:
         known = self.known.get(name)
         if known is None or known.operators != names:
             known = Knowledge(names)
-        made = Eddy(tuple(operators.values()), replace_knowledge(known))
+        made = Eddy(tuple(operators.values()), known.copy())
         self.reports[name] = made.report
         return made
-
-
-def replace_knowledge(known: Knowledge) -> Knowledge:
-    """Of one's own: several works may begin with the same."""
-    copy = replace(known)
-    copy.sample, copy.costs = known.sample, known.costs.copy()
-    return copy

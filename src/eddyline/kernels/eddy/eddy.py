@@ -49,11 +49,14 @@ class Eddy:
         if len(self._operators) > 1 and (not len(known.sample) or known.budget > self._price()):
             spent, survivors, piece = self._sampled(piece)
         left, surprised = self._through(piece)
+        seconds = self._clock() - began - spent
         if surprised:
             known.surprise()
         else:
             known.calm(piece.size)
-        known.budget += _SAMPLING * (self._clock() - began - spent) - spent
+        if piece.size:
+            known.went(piece.size, seconds)
+        known.budget += _SAMPLING * seconds - spent
         return np.sort(np.concatenate([survivors, left])) if survivors.size else left
 
     def _through(self, piece: Ints) -> tuple[Ints, bool]:

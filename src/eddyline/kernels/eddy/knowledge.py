@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,15 @@ MOST_SAMPLED = 1024
 _PRIOR = 16
 #: how much of the latest cost is believed
 _LATEST = 0.3
+#: an order is thought over again when a cost has changed by so much
+_DRIFT = 0.1
 #: standard deviations, and a share of tuples, that a pass rate may be off before it is a surprise
 _DEVIATIONS, _TOLERATED = 4.0, 0.03
 #: tuples share a decision if so many times as many have passed without a surprise
 _QUIET = 64
-SMALLEST_PIECE, LARGEST_PIECE = 1 << 10, 1 << 16
+#: … but for no less than so many seconds of work: a decision and what goes with it take some tenths of a millisecond
+_WORTH_A_DECISION = 0.01
+SMALLEST_PIECE, LARGEST_PIECE = 1 << 8, 1 << 16
 
 
 @dataclass
@@ -34,48 +39,80 @@ class Knowledge:
     quiet: int = 0  # tuples since the last surprise
     fixed: int = 1  # how many operators the next decision fixes
     budget: float = 0.0  # seconds that may be spent on sampling
+    pace: float = 0.0  # seconds for a tuple on its way through all operators, lately
 
     def __post_init__(self) -> None:
         self.sample = np.zeros((0, len(self.operators)), np.bool_)
         self.costs = np.full(len(self.operators), np.nan)
+        self._priced = self.costs
+        self._orders: dict[tuple[int, ...], list[int]] = {}  # by those taken before
+        self._passing: dict[tuple[int, tuple[int, ...]], tuple[float, int]] = {}
 
     @property
     def piece(self) -> int:
         """How many tuples the next decision is for."""
-        return min(max(self.quiet // _QUIET, SMALLEST_PIECE), LARGEST_PIECE)
+        worth = int(_WORTH_A_DECISION / self.pace) if self.pace else 0
+        return min(max(self.quiet // _QUIET, worth, SMALLEST_PIECE), LARGEST_PIECE)
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def sampled(self, passed: Bools) -> None:
         self.sample = np.concatenate([self.sample, passed])[-MOST_SAMPLED:]
+        self._think_again()
 
     def ran(self, operator: int, tuples: int, seconds: float) -> None:
         cost = seconds / tuples
         known = self.costs[operator]
         self.costs[operator] = cost if np.isnan(known) else known + _LATEST * (cost - known)
+        if not abs(self.costs[operator] - self._priced[operator]) < _DRIFT * self._priced[operator]:
+            self._think_again()
+
+    def went(self, tuples: int, seconds: float) -> None:
+        """Tuples have gone all the way, as far as each of them came."""
+        pace = seconds / tuples
+        self.pace = pace if not self.pace else self.pace + _LATEST * (pace - self.pace)
 
     def surprise(self) -> None:
         """The data are not what they were: look at them again, in small steps."""
         self.sample = self.sample[:0]
         self.quiet, self.fixed = 0, 1
+        self._think_again()
 
     def calm(self, tuples: int) -> None:
         self.quiet += tuples
         self.fixed = min(self.fixed + 1, len(self.operators))
 
+    def _think_again(self) -> None:
+        self._priced = self.costs.copy()
+        self._orders.clear()
+        self._passing.clear()
+
+    def copy(self) -> Knowledge:
+        """Of one's own: several tasks may begin with the same."""
+        other = replace(self)
+        other.sample, other.costs = self.sample, self.costs.copy()
+        return other
+
     # -- deciding -----------------------------------------------------------------------------------------------------
 
-    def order(self, taken: Collection[int] = (), sample: Bools | None = None) -> list[int]:
-        """The operators that are left, the one first that drops most tuples for its cost, then the next of the rest."""
-        passed = self.sample if sample is None else sample
+    def order(self, taken: Sequence[int] = (), sample: Bools | None = None) -> list[int]:
+        """The operators that are left, the one first that drops most tuples for its cost, then the next of the rest.
+
+        `sample`: of tuples that have come so far, if they are not like the others.
+        """
+        known = tuple(taken)
+        if sample is not None:
+            return self._ordered(known, sample)
+        if known not in self._orders:
+            self._orders[known] = self._ordered(known, self.sample)
+        return self._orders[known]
+
+    def _ordered(self, taken: tuple[int, ...], sample: Bools) -> list[int]:
         left = [operator for operator in range(len(self.operators)) if operator not in taken]
         order: list[int] = []
-        known = list(taken)
         while left:
-            tickets = [self._tickets(operator, known, passed) for operator in left]
-            best = left.pop(int(np.argmax(tickets)))
-            order.append(best)
-            known.append(best)
+            tickets = [self._tickets(operator, (*taken, *order), sample) for operator in left]
+            order.append(left.pop(tickets.index(max(tickets))))
         return order
 
     def tickets(self, order: Sequence[int]) -> list[float]:
@@ -85,24 +122,27 @@ class Knowledge:
         total = sum(found) or 1.0
         return [by_operator[operator] / total for operator in range(len(self.operators))]
 
-    def passing(self, operator: int, taken: Sequence[int], sample: Bools | None = None) -> tuple[float, int]:
-        """The share of tuples that pass an operator after others, and from how many tuples that is known."""
-        passed = self.sample if sample is None else sample
-        if not len(passed):
-            return 0.5, 0
-        among = passed[passed[:, list(taken)].all(axis=1), operator]
-        overall = (passed[:, operator].sum() + 0.5) / (len(passed) + 1)
-        return float((among.sum() + _PRIOR * overall) / (len(among) + _PRIOR)), len(among)
-
     def is_surprising(self, operator: int, taken: Sequence[int], tuples: int, passed: int) -> bool:
         """Whether so many of these tuples passing an operator after others is far from what the sample says."""
-        expected, known = self.passing(operator, taken)
+        key = operator, tuple(taken)
+        if key not in self._passing:
+            self._passing[key] = _passing(self.sample, operator, taken)
+        expected, known = self._passing[key]
         if not known or not tuples:
             return False
-        spread = np.sqrt(max(expected * (1 - expected), 0.01) * (1 / tuples + 1 / known))
-        return bool(abs(passed / tuples - expected) > _DEVIATIONS * spread + _TOLERATED)
+        spread = math.sqrt(max(expected * (1 - expected), 0.01) * (1 / tuples + 1 / known))
+        return abs(passed / tuples - expected) > _DEVIATIONS * spread + _TOLERATED
 
     def _tickets(self, operator: int, taken: Sequence[int], sample: Bools) -> float:
-        passing, _ = self.passing(operator, taken, sample)
+        passing, _ = _passing(sample, operator, taken)
         cost = self.costs[operator]
         return (1 - passing) / (1e-9 if np.isnan(cost) else max(float(cost), 1e-9))
+
+
+def _passing(sample: Bools, operator: int, taken: Sequence[int]) -> tuple[float, int]:
+    """The share of tuples that pass an operator after others, and from how many tuples that is known."""
+    if not len(sample):
+        return 0.5, 0
+    among = sample[sample[:, list(taken)].all(axis=1), operator]
+    overall = (sample[:, operator].sum() + 0.5) / (len(sample) + 1)
+    return float((among.sum() + _PRIOR * overall) / (len(among) + _PRIOR)), len(among)
