@@ -6,6 +6,7 @@ serves both. Each step is a named part of the statement; a part that several oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,12 @@ from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.selecting import Selection
 
+#: texts that only name, cast or repeat: a column, `CAST(a AS TINYINT) AS b`, `5L AS c`
+_COLUMN = re.compile(r"[`\"]?(\w+)[`\"]?(?: AS \w+)?")
+_CAST = re.compile(r"CAST\((\w+) AS \w+\) AS \w+")
+_CONSTANT = re.compile(r"(\d+)L AS \w+")
+#: what the columns of a frame are: columns of a leaf, by name, or constants
+Sources = tuple[str | int, ...]
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
 
@@ -57,13 +64,14 @@ class Sheet:
         """The rows of a frame that members want, and of them the columns that are kept; `number` tells which."""
         leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
         self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly))
-        return [Frame(self, f"SELECT * FROM {each.leaf}", [*kept, number], ()) for each in leaves]
+        columns = [*kept, number]
+        return [Frame(self, f"SELECT * FROM {a.leaf}", columns, (), {a.leaf: tuple(columns)}) for a in leaves]
 
     def selected(self, frame: Frame, name: str, conditions: Mapping[str, Costly], kept: Sequence[str]) -> Frame:
         """The rows that satisfy all conditions, each of which costs much, and of them the columns that are kept."""
         leaf = self._new_leaf()
         self.found.append(Selection(leaf, name, frame.statement(), conditions, tuple(kept)))
-        return Frame(self, f"SELECT * FROM {leaf}", list(kept), ())
+        return Frame(self, f"SELECT * FROM {leaf}", list(kept), (), {leaf: tuple(kept)})
 
     def _new_leaf(self) -> str:
         self._leaves += 1
@@ -86,9 +94,18 @@ class Matched:
 class Frame:
     """A part of the statement: rows with known columns."""
 
-    def __init__(self, sheet: Sheet, sql: str, columns: list[str], inputs: tuple[Frame, ...]) -> None:
+    def __init__(
+        self,
+        sheet: Sheet,
+        sql: str,
+        columns: list[str],
+        inputs: tuple[Frame, ...],
+        plain: Mapping[str, Sources] | None = None,
+    ) -> None:
         self._sheet, self._sql, self._inputs = sheet, sql, inputs
         self.columns = columns
+        #: by leaf that the rows come from, what the columns are; None if rows are not those of leaves as they are
+        self.plain = plain
         self._name = sheet.new_name()
 
     def statement(self) -> str:
@@ -111,7 +128,26 @@ class Frame:
                 sql, name = kernel_sql(text)
                 written.append(sql)
                 names.append(name)
-        return self._made(f"SELECT {', '.join(written)} FROM {self._name}", names)
+        plain = None if self.plain is None else {leaf: self._named(texts, leaf) for leaf in self.plain}
+        made = self._made(f"SELECT {', '.join(written)} FROM {self._name}", names)
+        if plain is not None and all(sources is not None for sources in plain.values()):
+            made.plain = {leaf: sources for leaf, sources in plain.items() if sources is not None}
+        return made
+
+    def _named(self, texts: Sequence[str], leaf: str) -> Sources | None:
+        """What texts are of a leaf, if they compute nothing."""
+        assert self.plain is not None
+        known = dict(zip(self.columns, self.plain[leaf], strict=True))
+        found: list[str | int] = []
+        for text in texts:
+            constant, column = _CONSTANT.fullmatch(text), _COLUMN.fullmatch(text) or _CAST.fullmatch(text)
+            if constant is not None:
+                found.append(int(constant[1]))
+            elif column is not None and column[1] in known:
+                found.append(known[column[1]])
+            else:
+                return None
+        return tuple(found)
 
     def select(self, *columns: str) -> Frame:
         return self._made(f"SELECT {_list(columns)} FROM {self._name}", list(columns))
@@ -127,7 +163,8 @@ class Frame:
 
     def unionAll(self, other: Frame) -> Frame:
         sql = f"SELECT * FROM {self._name} UNION ALL SELECT * FROM {other._name}"
-        return Frame(self._sheet, sql, self.columns, (self, other))
+        plain = None if self.plain is None or other.plain is None else {**self.plain, **other.plain}
+        return Frame(self._sheet, sql, self.columns, (self, other), plain)
 
     def unionByName(self, other: Frame, allowMissingColumns: bool = False) -> Frame:
         columns = [*self.columns, *(column for column in other.columns if column not in self.columns)]

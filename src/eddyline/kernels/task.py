@@ -23,6 +23,7 @@ from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.matching import Match
 from eddyline.kernels.selecting import Selection
+from eddyline.kernels.sheet import Sources
 from eddyline.log.answers import CLASS, QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -62,6 +63,7 @@ class Work:
     folder: str  # where they go
     found: Sequence[Match | Selection] = ()  # leaves that are found before the statement runs, in this order
     by_row: bool = False  # whether the statement works row by row, so that what is found can come piece by piece
+    plain: Mapping[str, Sources] | None = None  # by leaf, the columns of it that the statement gives, if that is all
     functions: tuple[UserFunction, ...] = ()  # of users, that are called somewhere
     known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
 
@@ -91,11 +93,31 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
 
 def _computed(work: Work, eddies: Eddies) -> Iterator[pa.RecordBatch]:
     with bound(work) as connection:
+        if work.by_row and work.plain is not None and len(work.found) == 1:
+            yield from _taken(work, work.plain, connection, eddies)
+            return
         for _ in filled(work, connection, eddies):
             # the columns are named by their place: a result may have names that no table could
             for batch in connection.sql(work.statement).to_arrow_reader():
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+
+
+def _taken(
+    work: Work, plain: Mapping[str, Sources], connection: duckdb.DuckDBPyConnection, eddies: Eddies
+) -> Iterator[pa.RecordBatch]:
+    """What was found, as it is: the kernel would pass millions of rows through for nothing."""
+    for leaf, table in work.found[0].tables(connection, Storage(work.root), eddies):
+        if table.num_rows:
+            columns = [_column(table, source, f) for source, f in zip(plain[leaf], work.schema, strict=True)]
+            yield from pa.table(columns, schema=work.schema).combine_chunks().to_batches()
+
+
+def _column(table: pa.Table, source: str | int, field_: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if isinstance(source, int):
+        return pa.repeat(pa.scalar(source, field_.type), table.num_rows)
+    column = table.column(source)
+    return column if column.type == field_.type else column.cast(field_.type)
 
 
 def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) -> Iterator[None]:
@@ -175,10 +197,17 @@ def written(
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         shared = stage.startswith(CLASS)  # each reader wants the rows of one member
-        size = storage.write_table(path, table.sort_by(QUERY) if shared else table, in_groups=shared)
+        if shared and not _is_sorted(table.column(QUERY)):
+            table = table.sort_by(QUERY)
+        size = storage.write_table(path, table, in_groups=shared)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
         place = bounds_of(table, PLACE) if PLACE in table.column_names else None
         segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus, place)
         yield Reference(stage, segment)
+
+
+def _is_sorted(column: pa.ChunkedArray) -> bool:
+    numbers = column.fill_null(-1).to_numpy()
+    return bool((numbers[1:] >= numbers[:-1]).all())

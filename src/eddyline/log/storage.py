@@ -114,6 +114,7 @@ class Storage:
                     use_dictionary=_worth_a_dictionary(table.schema),
                     write_statistics=_with_bounds(table.schema),
                     row_group_size=_ROWS_OF_A_GROUP if in_groups else None,
+                    column_encoding=_in_steps(table.schema) if in_groups else None,
                 )
                 size = int(file.tell())
             if self.local:
@@ -271,6 +272,12 @@ def _sync(path: str) -> None:
 def _with_bounds(schema: pa.Schema) -> list[str]:
     """Bounds of floating numbers leave NaN out, which is greater than all; who prunes by them would lose it."""
     return [field.name for field in schema if not pa.types.is_floating(field.type)]
+
+
+def _in_steps(schema: pa.Schema) -> dict[str, str]:
+    """In the order of members most integers go up by little: written as differences they take less time and room."""
+    wide = [field.name for field in schema if pa.types.is_int64(field.type) or pa.types.is_int32(field.type)]
+    return dict.fromkeys(wide, "DELTA_BINARY_PACKED")
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:

@@ -85,8 +85,22 @@ def works_of(
             leaves = (sheet.files, sheet.tables)
             statement = made.statement()
             by_row = stage.kind == LINEAR and _only_found(statement, sheet, part)
-            work = Work(stage.name, number, root, statement, *leaves, schema, folder, sheet.found, by_row, functions)
-            works.append(replace(work, known=dict(known)))
+            works.append(
+                Work(
+                    stage.name,
+                    number,
+                    root,
+                    statement,
+                    *leaves,
+                    schema,
+                    folder,
+                    sheet.found,
+                    by_row,
+                    made.plain,
+                    functions,
+                    dict(known),
+                )
+            )
     return works
 
 
