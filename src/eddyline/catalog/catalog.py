@@ -51,6 +51,10 @@ class Catalog:
     def query(self, name: str) -> BoundQuery | None:
         return self.queries.get(name.lower())
 
+    def is_taken(self, name: str) -> bool:
+        """Whether there is something of this name, of whatever kind."""
+        return self.query(name) is not None or self.extent(name) is not None or self.is_one_of_many(name)
+
     def add_extent(self, extent: Extent) -> None:
         self.extents[extent.name.lower()] = extent
 

@@ -20,6 +20,7 @@ from eddyline.binder.statement import Define, Register, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
+from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
 from eddyline.database.lock import Lock
@@ -29,6 +30,7 @@ from eddyline.database.sets import NAME, QuerySet, Standing, like
 from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
+from eddyline.language import pieces
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
@@ -73,6 +75,7 @@ class Core:
         self.rejects = Rejects(self.storage)
         self.reader = ResultReader(self.storage)
         self.definitions = Definitions(without_rules)
+        self.alike = Alike()
         self._without_rules = without_rules
         self.defining = threading.RLock()
         self._flowing = threading.Lock()
@@ -136,6 +139,7 @@ class Core:
 
     def drop_like(self, pattern: str) -> int:
         """Drop all queries whose names are LIKE a pattern; gives how many."""
+        self.alike.forget()
         dropped = 0
         for name in like([query.record.name for query in self.definitions.queries.values()], pattern):
             query = self.definitions.withdraw(name)
@@ -207,6 +211,12 @@ class Core:
         if definition.kind == DROP_LIKE:
             self.drop_like(definition.text)
             return
+        piece = next(pieces(definition.text))
+        like = self.alike.find(piece) if definition.query is not None and definition.query.seat is not None else None
+        if like is not None and definition.query is not None:
+            self.definitions.catalog.add_query(definition.query.name, like)
+            self.add(StandingQuery(definition.query, like))
+            return
         for step in self.definitions.replay(definition.text):
             if isinstance(step, Define):
                 try:
@@ -218,7 +228,9 @@ class Core:
                         self.engine.define(step.extent, Path(definition.base))
             elif isinstance(step, Register) and definition.query is not None:
                 self.add(StandingQuery(definition.query, step.query))
+                self.alike.learn(piece, step.query)
             elif isinstance(step, Withdraw):
+                self.alike.forget(step.name)
                 found = self.definitions.withdraw(step.name)
                 if found is not None:
                     self._leave(found)

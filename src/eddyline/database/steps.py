@@ -53,6 +53,10 @@ class Steps:
                 result: Result = None
                 for step in steps:
                     result = self._step(step, statement)
+                    if isinstance(step, Withdraw):
+                        core.alike.forget(step.name)
+                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries):
+                        core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
                 return result

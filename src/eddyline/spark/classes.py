@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.sharing import QUERY, Form
-from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.types import DataType
 from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
@@ -123,16 +122,15 @@ class QueryClass(Standing):
     def table(self, shape: Shape) -> FormTable:
         """Where members with the predicate of a shape are."""
         self.settled = False
-        key = shape.predicate, shape.where
-        if key not in self.forms:
-            self.forms[key] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
-        return self.forms[key]
+        if shape.form not in self.forms:
+            self.forms[shape.form] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
+        return self.forms[shape.form]
 
     def drop(self, numbers: Sequence[int], shape: Shape) -> None:
         table = self.table(shape)
         table.drop(numbers)
         if not len(table):
-            del self.forms[shape.predicate, shape.where]
+            del self.forms[shape.form]
 
     def described(self) -> str:
         """What its members share, in words."""
@@ -184,6 +182,10 @@ class Classes:
             return None
         return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
 
+    def has(self, shape: Shape, start: int | None) -> bool:
+        """Whether a new query of this shape would find its class."""
+        return _key(shape, start) in self._by_key
+
     def take(
         self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None, count: int = 1
     ) -> QueryClass:
@@ -197,8 +199,7 @@ class Classes:
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)
             self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
-        stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
-        since = standing.since.get(stream, 0) if slide_of(shape) is None else 0  # windows may look back
+        since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
         if constants is None:
             found.table(shape).add(seat.number, since, shape.constants)
         else:

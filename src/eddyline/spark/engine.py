@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,6 +53,8 @@ from eddyline.spark.work import Scans, once_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+#: the names under which a bound query keeps its shape, and whether it can be shared
+SHAPE, HARMLESS = "$shape", "$harmless"
 #: rows that a micro-batch takes at most, unless the user says otherwise
 BATCH_ROWS = 1_000_000
 
@@ -137,10 +138,8 @@ class Engine:
 
     def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
-        shape = _shape(query)
-        if shape is None or not _is_harmless(shape):
-            return None
-        return self.classes.seat(shape, start, closed)
+        shape = shared_shape(query)
+        return None if shape is None else self.classes.seat(shape, start, closed)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
         """Add a query to the executor, for itself or as a member of its class."""
@@ -422,9 +421,20 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
     return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
 
 
-@lru_cache(maxsize=1000)
 def _shape(query: BoundQuery) -> SharedShape | None:
-    return shape_of(query.plan, query.columns)
+    """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
+    if SHAPE not in query.__dict__:
+        query.__dict__[SHAPE] = shape_of(query.plan, query.columns)
+    found: SharedShape | None = query.__dict__[SHAPE]
+    return found
+
+
+def shared_shape(query: BoundQuery) -> SharedShape | None:
+    """The shape of a query that can be answered together with others; None if it cannot."""
+    shape = _shape(query)
+    if shape is not None and HARMLESS not in query.__dict__:
+        query.__dict__[HARMLESS] = _is_harmless(shape)
+    return shape if shape is not None and query.__dict__[HARMLESS] else None
 
 
 def _is_harmless(shape: SharedShape) -> bool:
