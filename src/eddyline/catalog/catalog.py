@@ -44,6 +44,8 @@ class Catalog:
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
+    #: that query, as if it had been made by itself
+    one_of_many: Callable[[str], BoundQuery | None] = lambda name: None
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())

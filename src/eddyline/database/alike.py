@@ -7,11 +7,12 @@ these stand in the text. All others belong to what texts must have in common.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 from typing import Any
 
 from eddyline.algebra.expression import Literal
+from eddyline.algebra.literals import literals_of, with_literals
 from eddyline.binder.literal import written_again
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.language.pieces import Key, Outline, Piece, outline
@@ -31,8 +32,12 @@ class LikeAnother(BoundQuery):
     def __getattr__(self, name: str) -> Any:
         if name != "plan":
             raise AttributeError(name)
-        plan = self.__dict__["plan"] = _with(self._model.query.plan, self._texts)
+        plan = self.__dict__["plan"] = with_literals(self._model.query.plan, self._written_again)
         return plan
+
+    def _written_again(self, literal: Literal) -> Literal:
+        text = None if literal.place is None else self._texts.get(literal.place)
+        return literal if text is None else written_again(text, literal) or literal
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Alike:
         written, base = outline(piece.body), piece.start + piece.body_at
         places = tuple(base + place for place in _places(written))
         texts = dict(zip(places, written.constants, strict=True))
-        left = {literal.place for literal in _literals((shape.plan, shape.predicate))}
+        left = {literal.place for literal in literals_of((shape.plan, shape.predicate))}
         taken = {place for at, place in enumerate(shape.places) if _is_as_written(place, texts, shape, at)} - left
         free = frozenset(at for at, place in enumerate(places) if place in taken)
         if self._models >= _MOST:
@@ -144,28 +149,3 @@ def _is_as_written(place: int | None, texts: Mapping[int, str], shape: Any, at: 
         return False
     value, type_ = shape.constants[at], (*shape.where, *shape.above)[at]
     return written_again(texts[place], Literal(value, type_)) == Literal(value, type_)
-
-
-def _literals(part: Any) -> Iterator[Literal]:
-    if isinstance(part, Literal):
-        yield part
-    elif isinstance(part, tuple):
-        for inner in part:
-            yield from _literals(inner)
-    elif is_dataclass(part):
-        for found in fields(part):
-            yield from _literals(getattr(part, found.name))
-
-
-def _with(part: Any, texts: Mapping[int, str]) -> Any:
-    """A part of a plan with other texts in the places of its constants."""
-    if isinstance(part, Literal):
-        text = None if part.place is None else texts.get(part.place)
-        return part if text is None else written_again(text, part)
-    if isinstance(part, tuple):
-        return tuple(_with(inner, texts) for inner in part)
-    if not is_dataclass(part):
-        return part
-    changes = {f.name: (getattr(part, f.name), _with(getattr(part, f.name), texts)) for f in fields(part)}
-    changed = {name: new for name, (old, new) in changes.items() if new is not old and new != old}
-    return replace(part, **changed) if changed else part  # type: ignore[type-var]

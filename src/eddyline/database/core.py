@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
@@ -43,6 +42,7 @@ from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.staging import Staging
+from eddyline.spark.templates import with_values
 
 #: how soon after a batch its commit is looked for
 _COMMIT = 0.02
@@ -75,6 +75,7 @@ class Core:
         self.rejects = Rejects(self.storage)
         self.reader = ResultReader(self.storage)
         self.definitions = Definitions(without_rules)
+        self.definitions.catalog.one_of_many = self._one_of_many
         self.alike = Alike()
         self._without_rules = without_rules
         self.defining = threading.RLock()
@@ -155,24 +156,14 @@ class Core:
             dropped += len(numbers)
         return dropped
 
-    def listed(self, pattern: str) -> pa.Table:
-        """The queries whose names are LIKE a pattern: name, kind, and the class they are members of, with its size."""
-        queries = [query.record for query in self.definitions.queries.values()]
-        names = [pa.array([record.name for record in queries], pa.string())]
-        rows = [(record.kind, None if record.seat is None else record.log) for record in queries]
-        for many in self.definitions.sets:
-            names.append(many.members.names)
-            rows += [(many.members.record.query.kind, many.members.seat.log)] * len(many.members)
-        sizes = {log: len(self.engine.classes.named(log)) for log in {log for _, log in rows if log is not None}}
-        table = pa.table(
-            {
-                "name": pa.chunked_array(names),
-                "kind": pa.array([kind for kind, _ in rows], pa.string()),
-                "class": pa.array([log for _, log in rows], pa.string()),
-                "members": pa.array([1 if log is None else sizes[log] for _, log in rows], pa.int64()),
-            }
-        )
-        return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), pattern.lower()))
+    def _one_of_many(self, name: str) -> BoundQuery | None:
+        """A query of a template with its own constants in the places of the parameters."""
+        many = self.definitions.one_of_many(name)
+        record = None if many is None else many.members.find(name)
+        if many is None or record is None or record.seat is None:
+            return None
+        values = self.storage.read_table(many.members.record.values)
+        return with_values(many.query, values.slice(record.seat.number - many.members.seat.number, 1))
 
     def drop_one_of_many(self, name: str) -> None:
         many = self.definitions.one_of_many(name)

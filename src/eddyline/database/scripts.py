@@ -99,7 +99,7 @@ class Scripts:
             name = (item.piece.name or "").lower()
             query = self._core.alike.find(item.piece) if name and name not in names else None
             shape = None if query is None else shared_shape(query)
-            if query is None or shape is None or not classes.has(shape, moment.reached) or catalog.is_taken(name):
+            if query is None or shape is None or classes.of(shape, moment.reached) is None or catalog.is_taken(name):
                 break
             names.add(name)
             found.append((item.piece, query))

@@ -133,10 +133,9 @@ class QueryClass(Standing):
             del self.forms[shape.form]
 
     def described(self) -> str:
-        """What its members share, in words."""
-        forms = "" if len(self.forms) == 1 else f" with {len(self.forms)} kinds of WHERE conditions"
+        """What it is to a member, in words."""
         others = "one other" if len(self) == 2 else f"{len(self) - 1:,} others"
-        return f"answered together with {others}, as a member of {self.name}{forms}"
+        return f"answered together with {others}, as a member of {self.name}"
 
     def settle(self) -> None:
         """Take in who has come and gone; between batches, so that a batch sees the same members from start to end."""
@@ -182,9 +181,9 @@ class Classes:
             return None
         return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
 
-    def has(self, shape: Shape, start: int | None) -> bool:
-        """Whether a new query of this shape would find its class."""
-        return _key(shape, start) in self._by_key
+    def of(self, shape: Shape, start: int | None) -> QueryClass | None:
+        """The class that a new query of this shape would find."""
+        return self._by_key.get(_key(shape, start))
 
     def take(
         self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None, count: int = 1

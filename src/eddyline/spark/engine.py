@@ -146,7 +146,7 @@ class Engine:
         if seat is None:
             self.executor.add(standing)
             return
-        shape = _shape(query)
+        shape = shape_of_query(query)
         assert shape is not None
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
@@ -160,7 +160,7 @@ class Engine:
 
     def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
         """End members of a class; gives whether the class has ended with them."""
-        shape = _shape(query)
+        shape = shape_of_query(query)
         assert shape is not None
         with self.executor.changing:
             left = self.classes.leave(log, numbers, shape)
@@ -421,7 +421,7 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
     return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
 
 
-def _shape(query: BoundQuery) -> SharedShape | None:
+def shape_of_query(query: BoundQuery) -> SharedShape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
         query.__dict__[SHAPE] = shape_of(query.plan, query.columns)
@@ -431,7 +431,7 @@ def _shape(query: BoundQuery) -> SharedShape | None:
 
 def shared_shape(query: BoundQuery) -> SharedShape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
-    shape = _shape(query)
+    shape = shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
         query.__dict__[HARMLESS] = _is_harmless(shape)
     return shape if shape is not None and query.__dict__[HARMLESS] else None
