@@ -43,6 +43,8 @@ _frames = st.one_of(
     st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
     _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
+    _window.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
+    _window.map("SELECT a, COUNT(*) AS n FROM s {} WHERE {{}} GROUP BY a ORDER BY n LIMIT 1 OFFSET 1".format),
     _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
     _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
     st.tuples(_window, ints).map(
@@ -64,6 +66,19 @@ def runs(examples: int) -> Any:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
     )
+
+
+def test_all_of_these_are_members(spark: object) -> None:
+    """What stands for itself would agree with itself."""
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), testing.database() as db:
+        db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        window = "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
+        for text in (
+            f"SELECT a, b FROM s {window} WHERE a > 1 ORDER BY b DESC, a LIMIT 2",
+            f"SELECT a, COUNT(*) AS n FROM s {window} WHERE a > 1 GROUP BY a ORDER BY n LIMIT 1 OFFSET 1",
+        ):
+            db.sql(text)
+        assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()
 
 
 @runs(150)

@@ -148,7 +148,7 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     while isinstance(node, _UNARY):
         chain.append(node)
         node = node.inputs[0]
-    if not _is_source(node) or any(isinstance(o, WindowSort) and (o.limit is not None or o.offset) for o in chain):
+    if not _is_source(node):
         return None
     parts: tuple[TypedExpr, ...] = ()
     while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
@@ -216,7 +216,8 @@ class _Carried:
         if isinstance(plan, WindowSort):
             assert isinstance(self._node, WindowSort)
             below = _only(self._node.input, plan, self._member[0])
-            return None if len(set(names)) < len(names) else self._node.with_inputs(below)
+            member = replace(self._member[0], relation=None)
+            return None if len(set(names)) < len(names) else replace(self._node, input=below, member=member)
         if isinstance(self._node, StreamProject | WindowProject):
             return replace(self._node, columns=self._node.columns[: len(names) + 1])
         return None if len(set(names)) < len(names) else _only(self._node, plan, self._member[0])
@@ -236,6 +237,8 @@ class _Carried:
             keys = (*operator.keys, *self._named())
             operator = replace(operator, keys=keys, members=every, input=cast(WindowOp, self._node))
             self._renamed(None)
+        elif isinstance(operator, WindowSort):
+            operator = replace(operator, input=cast(WindowOp, self._node), member=self._member[0])
         else:
             operator = operator.with_inputs(self._node)
             if isinstance(operator, StreamAlias | WindowAlias):
