@@ -34,7 +34,7 @@ def test_a_member_tells_of_its_class_and_of_itself(db: eddyline.Database) -> Non
         "form f1, 19 members: s.x > p0 AND s.st LIKE p1\n"
         "    a row finds those who want it by an index on s.x; the rest of the condition is checked on those it finds",
         "1 member: s.d < p0 OR s.d IS NULL\n    each row is compared with each of them: no more than 8 are faster so",
-        "reads s together with q1, w0, ~class2 (2 members), ~class3 (3 members)",
+        "reads the same segments of s as q1, w0, ~class2 (2 members), ~class3 (3 members)",
         "StreamMatch (Forms 2): each row once for every member that wants it",
         "by itself it would be:",
         "s.x>7 and s.st LIKE 'a7%'",

@@ -85,7 +85,7 @@ def test_all_of_these_are_members(spark: object) -> None:
 @given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
 def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int, few: int) -> None:
     """Found by indexes, or compared one by one if there are no more than `few`."""
-    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.classes.MOST_JOINED", few):
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.form_table.MOST_JOINED", few):
         agree(several, given_data, batch_rows)
 
 
@@ -152,11 +152,13 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories(), st.sampled_from([0, 1000]))
+@given(_stories(), st.sampled_from([0, 1000]), st.booleans())
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
-    spark: object, events: tuple[tuple[str, Any], ...], few: int
+    spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool
 ) -> None:
-    with kernels_alone(), patch("eddyline.spark.classes.MOST_JOINED", few):
+    """Those who come late are in a table with the others, or apart from them."""
+    how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
+    with kernels_alone(), patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how):
         _the_same(events)
 
 

@@ -217,7 +217,11 @@ class _Carried:
             assert isinstance(self._node, WindowSort)
             below = _only(self._node.input, plan, self._member[0])
             member = replace(self._member[0], relation=None)
-            return None if len(set(names)) < len(names) else replace(self._node, input=below, member=member)
+            return (
+                None
+                if len(set(names)) < len(names)
+                else replace(self._node, input=cast(WindowOp, below), member=member)
+            )
         if isinstance(self._node, StreamProject | WindowProject):
             return replace(self._node, columns=self._node.columns[: len(names) + 1])
         return None if len(set(names)) < len(names) else _only(self._node, plan, self._member[0])

@@ -3,107 +3,26 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eddyline.algebra.sharing import QUERY, Form
-from eddyline.algebra.types import DataType
-from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
-from eddyline.spark.evaluate.members import SINCE, Members, MemberTable
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.executor import Standing
-from eddyline.spark.literal import spark_type
+from eddyline.spark.form_table import FormTable
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
-#: so many members are looked at one by one; beyond that an index finds those who want a row (measured)
-MOST_JOINED = 8
 #: where the tables of members are that workers read; the catalog has everything that is in them
 FOLDER = "classes"
-
-
-class FormTable:
-    """The members of one form: rows of an Arrow table, and those that have come and gone since it was made."""
-
-    def __init__(self, form: Form, above: tuple[DataType, ...]) -> None:
-        self.form = form
-        constants = [
-            *((f"_p{i}", t) for i, t in enumerate(form.constants)),
-            *((f"_a{i}", t) for i, t in enumerate(above)),
-        ]
-        self._schema = pa.schema(
-            [(QUERY, pa.int64()), (SINCE, pa.int64()), *((name, arrow_type(type_)) for name, type_ in constants)]
-        )
-        self._fields = {QUERY: "BIGINT", SINCE: "BIGINT", **{name: spark_type(type_) for name, type_ in constants}}
-        self._rows = self._schema.empty_table()
-        self._added: dict[int, tuple[Any, ...]] = {}
-        self._gone: set[int] = set()
-        self._table: MemberTable | None = None
-        self._paths: list[str] = []
-
-    def __len__(self) -> int:
-        return int(self._rows.num_rows) + len(self._added) - len(self._gone)
-
-    def add(self, number: int, since: int, constants: Sequence[Any]) -> None:
-        self._added[number] = (number, since, *constants)
-        self._table = None
-
-    def add_all(self, first: int, since: int, constants: pa.Table, count: int) -> None:
-        """So many members with numbers from `first` on, a row for each, if there are any constants."""
-        numbers = pa.array(np.arange(first, first + count))
-        sinces = pa.repeat(pa.scalar(since, pa.int64()), count)
-        columns = [numbers, sinces, *constants.columns]
-        self._rows = pa.concat_tables([self._rows, pa.table(columns, schema=self._schema)])
-        self._table = None
-
-    def drop(self, numbers: Sequence[int]) -> None:
-        self._table = None
-        self._gone.update(number for number in numbers if self._added.pop(number, None) is None)
-
-    def settled(self, storage: Storage, folder: str) -> MemberTable:
-        """The members as they are now, in a file if they are many; a batch that runs may still read the file before."""
-        if self._table is None:
-            if self._gone:
-                gone = pa.array(sorted(self._gone), pa.int64())
-                self._rows = self._rows.filter(pc.invert(pc.is_in(self._rows.column(QUERY), gone)))
-                self._gone.clear()
-            if self._added:
-                columns = zip(*self._added.values(), strict=True)
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, self._schema, strict=True)]
-                self._rows = pa.concat_tables([self._rows, pa.table(arrays, schema=self._schema)])
-                self._added.clear()
-            self._table = MemberTable(self._fields, self._rows)
-            if len(self) > MOST_JOINED:
-                path = f"{folder}/{uuid.uuid4().hex}.parquet"
-                storage.write_table(path, self._rows)
-                self._table = MemberTable(self._fields, None, path)
-                self._paths.append(path)
-                for old in self._paths[:-2]:
-                    storage.delete(old)
-                self._paths = self._paths[-2:]
-        return self._table
-
-    @property
-    def windows(self) -> list[tuple[int, int, int]]:
-        """Those of its members, each once, where they may differ; once settled."""
-        columns = self._schema.names[-3:]
-        found = self._rows.select(columns).group_by(columns).aggregate([]).to_pylist()
-        return [tuple(row[name] for name in columns) for row in found]
-
-    @property
-    def latest(self) -> int:
-        """The largest `_since`, once settled."""
-        return int(pc.max(self._rows.column(SINCE)).as_py() or 0)
 
 
 @dataclass
@@ -144,9 +63,10 @@ class QueryClass(Standing):
         assert self.shape is not None and self.storage is not None
         tables = list(self.forms.values())
         folder = f"{FOLDER}/{self.name}"
-        known = {table.form.name: table.settled(self.storage, folder) for table in tables}
+        parts = [part for table in tables for part in table.settled(self.storage, folder)]
+        known = {form.name: members for form, members in parts}
         self.members = Members(known, len(self.shape.above), max((table.latest for table in tables), default=0))
-        plan = with_forms(self.shape.plan, tuple(table.form for table in tables))
+        plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))

@@ -11,9 +11,10 @@ from eddyline.algebra.sharing import MEMBER, MemberWindow
 from eddyline.algebra.window import TimeWindow
 from eddyline.kernels.ranges import ranges_of
 from eddyline.spark.analyze import analyze
-from eddyline.spark.classes import MOST_JOINED, FormTable, QueryClass
+from eddyline.spark.classes import QueryClass
 from eddyline.spark.executor import Standing
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.form_table import MOST_JOINED, FormTable
 from eddyline.spark.physical import counted
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def shares_of(found: Standing, standing: Sequence[Standing]) -> list[str]:
     for stream in _streams(found):
         readers = [other for other in others if stream in _streams(other)]
         if readers:
-            lines.append(f"reads {stream} together with {_named(readers)}")
+            lines.append(f"reads the same segments of {stream} as {_named(readers)}")
     windows = {_window_key(window) for window in _windows(found)}
     alike = [other for other in others if windows & {_window_key(window) for window in _windows(other)}]
     return [*lines, *([f"has the same windows as {_named(alike)}"] if alike else [])]

@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from eddyline.algebra.sharing import StreamMatch
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.log.results import StageResult
+from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.stages import LINEAR, Stage
@@ -28,6 +30,8 @@ T = TypeVar("T")
 MOST_ROWS = 1_000_000
 #: as many rows are worth a task of their own
 _WORTH_A_TASK = 50_000
+#: so many forms of a class are works of their own; each of them has to open the segments
+_FEW_FORMS = 3
 
 
 def use_kernels(wanted: bool | None) -> bool:
@@ -46,7 +50,7 @@ def works_of(
 ) -> list[Work] | None:
     """The works of a stage in a batch: none if there is nothing to do; None if Spark had better do it."""
     works = []
-    for part in _parts(stage, view):
+    for one, part in _parts(stage, view):
         sheet = Sheet()
         reads = 0
 
@@ -55,7 +59,7 @@ def works_of(
             reads += rows
 
         try:
-            frame = stage_frame(stage, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
+            frame = stage_frame(one, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
         except Untranslatable:
             return None
         if reads > MOST_ROWS:
@@ -64,17 +68,33 @@ def works_of(
             made = cast(Frame, frame)
             schema = segment_schema(made.columns, stage)
             leaves = (sheet.files, sheet.tables)
-            by_row = stage.kind == LINEAR and not any(s.minus for log in part.logs.values() for s in log.fresh)
+            by_row = _forms(one) == 1 and not any(s.minus for log in part.logs.values() for s in log.fresh)
             works.append(
                 Work(stage.name, number, root, made.statement(), *leaves, schema, folder, sheet.matches, by_row)
             )
     return works
 
 
-def _parts(stage: Stage, view: Batch) -> list[Batch]:
-    """A stage that works tuple by tuple is spread over tasks, each with some of the new segments."""
+def _parts(stage: Stage, view: Batch) -> list[tuple[Stage, Batch]]:
+    """A stage that works tuple by tuple is spread over tasks: by segments, and by the forms of a class if they are few.
+
+    What one form finds can be looked at piece by piece; with others beside it, these would come again with every piece.
+    """
     if stage.kind != LINEAR:
-        return [view]
+        return [(stage, view)]
+    stages = [stage]
+    if 1 < _forms(stage) <= _FEW_FORMS:
+        forms = next(op for op in stage.plan.walk() if isinstance(op, StreamMatch)).forms
+        stages = [replace(stage, plan=with_forms(stage.plan, (form,))) for form in forms]
+    return [(one, part) for one in stages for part in _by_segments(view)]
+
+
+def _forms(stage: Stage) -> int:
+    """How many forms a stage matches, tuple by tuple."""
+    return sum(len(op.forms) for op in stage.plan.walk() if isinstance(op, StreamMatch)) if stage.kind == LINEAR else 0
+
+
+def _by_segments(view: Batch) -> list[Batch]:
     ((name, log),) = view.logs.items()
     if len(log.fresh) < 2 or any(segment.minus for segment in log.fresh):
         return [view]

@@ -75,7 +75,8 @@ def _by_join(form: Form, asked: _Asked) -> Frame:
 
 def _by_filter(form: Form, asked: _Asked) -> Frame | None:
     """Through the index of a grouped filter, in the kernel; None if that cannot be or would not help."""
-    path = asked.members.tables[form.name].path
+    table = asked.members.tables[form.name]
+    path = table.path
     if path is None or form.predicate is None or not isinstance(asked.frame, sheet.Frame):
         return None
     ranges = _ranges(form.predicate, asked.later)
@@ -88,6 +89,8 @@ def _by_filter(form: Form, asked: _Asked) -> Frame | None:
     found = as_frame(given.matched(Filter(path, ranges.form, types, casts), QUERY))
     if asked.constants or not ranges.exact:
         found = found.join(asked.members.frame(form.name, asked.frames), QUERY)
+    else:
+        found = table.standing(found, asked.frames)
     if not ranges.exact:
         found = found.where(_condition(form, asked))
     return found.selectExpr(*asked.columns, *asked.extra)
