@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
-from eddyline.binder.statement import Define, Register, Withdraw
+from eddyline.binder.statement import Define, Register, Step, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
@@ -25,10 +25,10 @@ from eddyline.database.flow import flowing
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
-from eddyline.database.sets import NAME, QuerySet, Standing, like
-from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog
+from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like
+from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.stream import Pushed
-from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
+from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable, UnknownName
 from eddyline.language import pieces
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
@@ -90,7 +90,7 @@ class Core:
             )
             for definition in definitions:
                 self._replay(definition)
-            for log in Standing(definitions, self.storage).unused_logs:
+            for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
                 self.engine.start()
@@ -176,6 +176,8 @@ class Core:
         many.members.drop(numbers)
         if not len(many.members):
             self.definitions.sets.remove(many)
+            with contextlib.suppress(EddylineError):  # the log of definitions says by now that nobody needs it
+                self.storage.delete(many.members.record.values)
         log = many.members.seat.log
         if self.engine.leave(log, numbers, many.query):
             self.reader.forget(log)
@@ -194,8 +196,11 @@ class Core:
     def _replay(self, definition: Definition) -> None:
         """A definition takes its place again. An input that is not there now is no reason to lose the rest."""
         if definition.many is not None:
-            values = self.storage.read_table(definition.many.values)
             many = definition.many
+            if not self.storage.exists(many.values):  # all of them were dropped
+                self.engine.classes.reserve(many.query.log)
+                return
+            values = self.storage.read_table(many.values)
             query = self.definitions.bind_template(definition.text, types_of(values), many.looks_back, many.since)
             self.add_set(many, query, values)
             return
@@ -208,7 +213,7 @@ class Core:
             self.definitions.catalog.add_query(definition.query.name, like)
             self.add(StandingQuery(definition.query, like))
             return
-        for step in self.definitions.replay(definition.text):
+        for step in self._bound_again(definition):
             if isinstance(step, Define):
                 try:
                     # a data source of the user's own may be registered later
@@ -228,11 +233,19 @@ class Core:
                 else:
                     self.drop_one_of_many(step.name)
 
+    def _bound_again(self, definition: Definition) -> list[Step]:
+        try:
+            return self.definitions.replay(definition.text)
+        except UnknownName:
+            if definition.kind != DROP:
+                raise
+            return []  # it was one of many, of which none is left
+
     def _leave(self, query: StandingQuery) -> bool:
         """Take a query out of the engine; gives whether its log is nobody's now."""
         if query.record.seat is not None:
             return self.engine.leave(query.record.seat.log, [query.record.seat.number], query.query)
-        self.engine.drop(query.record.log)
+        self.engine.drop(query.record.log, query.query)
         return True
 
     def _free(self, log: str) -> None:

@@ -98,7 +98,7 @@ def names_of(values: pa.Table, prefix: str) -> pa.Array:
     return names
 
 
-class Standing:
+class StandingByRecord:
     """The queries that stand after some definitions, as whoever looks on without the engine finds them."""
 
     def __init__(self, definitions: Sequence[Definition], storage: Storage) -> None:
@@ -113,9 +113,10 @@ class Standing:
             self._queries[definition.query.key] = definition.query
             self._logs.add(definition.query.log)
         elif definition.many is not None:
-            names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
-            self._sets.append(QuerySet(definition.many, names))
             self._logs.add(definition.many.query.log)
+            if storage.exists(definition.many.values):  # else none of them is left
+                names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
+                self._sets.append(QuerySet(definition.many, names))
         elif definition.kind == DROP_LIKE:
             gone = like([query.name for query in self._queries.values()], definition.text)
             self._queries = {key: query for key, query in self._queries.items() if query.name not in gone}

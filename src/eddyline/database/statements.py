@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddyline.log.answers import Seat, Shape
+from eddyline.log.answers import Reading, Seat
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
@@ -33,8 +33,8 @@ class QueryRecord:
     history: bool = False  # whether it first answers over what had passed
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.name, self.kind, self.columns, self.seat)
+    def shape(self) -> Reading:
+        return Reading(self.name, self.kind, self.columns, self.seat)
 
     @property
     def key(self) -> str:

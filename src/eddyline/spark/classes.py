@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,11 +80,22 @@ class Classes:
     def __init__(self, storage: Storage, share_from: int) -> None:
         self._storage = storage
         self._share_from = share_from  # the how-manieth query of a shape is the first to be a member of a class
-        self._alone: dict[Any, int] = {}  # by shape, how many queries stand for themselves
+        self._alone: Counter[Any] = Counter()  # by shape, how many queries stand for themselves
         self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
         storage.delete_folder(FOLDER)
+
+    def stands_alone(self, shape: Shape, start: int | None, how_many: int) -> None:
+        """A query of this shape stands for itself (1), or does so no longer (-1)."""
+        key = _key(shape, start)
+        self._alone[key] += how_many
+        if not self._alone[key]:
+            del self._alone[key]
+
+    def reserve(self, log: str) -> None:
+        """A class has had this name: its answers may still lie about."""
+        self._last = max(self._last, int(log.removeprefix(CLASS)))
 
     def apart(self, shape: Shape, start: int | None) -> Seat:
         """Where queries go that look back: they begin together, in a class of their own."""
@@ -96,8 +108,7 @@ class Classes:
         found = self._by_key.get(key)
         if found is not None:
             return Seat(found.name, found.next_number, begin, start, slide_of(shape))
-        self._alone[key] = self._alone.get(key, 0) + 1
-        if self._alone[key] < self._share_from and not always:
+        if self._alone[key] + 1 < self._share_from and not always:
             return None
         return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
 
@@ -117,7 +128,7 @@ class Classes:
             self._by_log[seat.log] = found
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)
-            self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
+            self.reserve(seat.log)
         since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
         if constants is None:
             found.table(shape).add(seat.number, since, shape.constants)
