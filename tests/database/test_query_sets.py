@@ -15,6 +15,7 @@ import eddyline
 from eddyline import testing
 from eddyline.cli.main import app
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, SyntaxProblem, TypeMismatch, UnknownName
+from laws.without_spark import kernels_alone
 
 STREAM = "CREATE STREAM s (k STRING, x INTEGER, d DOUBLE, t INTEGER) TIMESTAMP BY t"
 ABOVE = "SELECT k, x FROM s WHERE x > :low AND k = :key"
@@ -183,3 +184,47 @@ def test_show_queries_tells_who_shares(db: eddyline.Database) -> None:
     db.sql("DROP QUERIES LIKE '%2'")
     assert db.sql("SHOW QUERIES LIKE 'BIG_'").to_arrow().column("name").to_pylist() == ["big0", "big1"]
     assert list(db.queries) == ["big0", "big1", "m.1", "m.3"]
+
+
+def test_the_first_of_a_shape_stands_for_itself_also_after_others_have_gone(spark: object, tmp_path: Path) -> None:
+    def shared(db: eddyline.Database) -> dict[str, bool]:
+        return {row["name"]: row["class"] is not None for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
+
+    text = "CREATE QUERY {name} AS SELECT x FROM s WHERE x > 1"
+    with kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            db.sql(text.format(name="a"))
+            db.sql("DROP QUERY a")
+            db.sql(text.format(name="b"))
+            assert shared(db) == {"b": False}
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(text.format(name="c"))
+            assert shared(db) == {"b": False, "c": True}
+
+
+def test_the_file_of_a_template_goes_with_its_last_query(spark: object, tmp_path: Path) -> None:
+    constants = {"low": [1, 2], "key": ["a", "a"]}
+    with kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            db.queries(ABOVE, constants, name="m")
+            db.queries(ABOVE, constants, name="n")
+            db.queries(ABOVE, constants, name="o")
+            db.sql("DROP QUERY `m.1`; CREATE QUERY `m.1` AS SELECT x FROM s; DROP QUERY `m.2`; DROP QUERY `n.1`")
+            db.queries.drop("o%")
+            assert len(list((tmp_path / "catalog").glob("*.parquet"))) == 1
+        with eddyline.connect(str(tmp_path)) as db:
+            assert list(db.queries) == ["m.1", "n.2"]
+            again = db.queries(ABOVE, constants, name="o")
+            db.stream("s").push([("a", 9, 0.5, 1)])
+            db.flush()
+            assert [len(again[name].fetch()) for name in again.names] == [1, 1]
+            db.queries.drop("%")
+        assert not list((tmp_path / "catalog").glob("*.parquet"))
+
+
+def test_a_stream_cannot_have_the_name_of_one_of_many(db: eddyline.Database) -> None:
+    db.queries(ABOVE, {"low": [1], "key": ["a"]}, name="m")
+    with pytest.raises(DuplicateName, match=r"M\.1"):
+        db.sql("CREATE STREAM `M.1` (x INTEGER)")

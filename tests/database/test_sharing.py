@@ -163,3 +163,42 @@ def test_since_and_what_it_does_not_go_with(db: eddyline.Database) -> None:
     db.sql("INSERT INTO names VALUES (1, 'one'), (2, 'two')")
     push(db, (1, 0.0, ""), (2, 0.0, ""))
     assert len(db.queries) == 0
+
+
+@pytest.mark.parametrize("forms", [2, 5])
+def test_what_comes_piece_by_piece_comes_once(db: Any, forms: int) -> None:
+    """Members beside those that an index finds are not answered again with every piece."""
+    others = ["d < {}", "x <> {}", "x >= {} AND d > 0", "x > {} OR d IS NULL"][: forms - 1]
+    db.queries("SELECT x FROM s WHERE x > :low", {"low": list(range(-20, 0))}, name="m")
+    late = [db.sql(f"CREATE QUERY q{n} AS SELECT x FROM s WHERE {text.format(3)}") for n, text in enumerate(others)]
+    with patch("eddyline.kernels.task.MOST_PAIRS", 7):
+        push(db, *((x, 1.0, "") for x in (1, 3, 5)))
+    assert all(rows(db.query(f"m.{n}")) == [(1,), (3,), (5,)] for n in range(1, 21))
+    expected = [[(1,), (3,), (5,)], [(1,), (5,)], [(3,), (5,)], [(5,)]]
+    assert [rows(handle) for handle in late] == expected[: forms - 1]
+
+
+def test_members_that_come_and_go_leave_the_large_file_alone(db: Any) -> None:
+    push(db, (0, 0.0, ""))
+    many = db.queries("SELECT x FROM s WHERE x > :low", {"low": list(range(2000))}, name="m")
+    folder = Path(db._core.storage.root) / "classes"
+    (base,) = [path for path in folder.rglob("*.parquet") if path.stat().st_size > 5_000]
+    sizes = []
+    for n in range(30):
+        db.sql(f"DROP QUERY `m.{n + 1}`")
+        added = [db.sql(f"CREATE QUERY q{n}x{k} AS SELECT x FROM s WHERE x > {n + k}") for k in range(2)]
+        db.sql(f"DROP QUERY q{n}x1")
+        assert len(db._core.engine.classes.named(many["m.99"]._query.record.log)) == 2000
+        db.stream("s").push([(2500, 0.0, "", n), (n + 1, 0.0, "", n)])
+        db.flush()
+        assert rows(added[0])[:2] == [(2500,), (n + 1,)] and not added[1].is_standing
+        sizes.append(len(list(folder.rglob("*.parquet"))))
+    assert base.exists() and max(sizes) <= 5
+    assert [len(rows(many[f"m.{n}"])) for n in (31, 32, 1999)] == [30, 30, 30]
+    db.queries.drop("m.1%")
+    for n in range(4):
+        db.sql(f"DROP QUERY `m.{n + 40}`")
+        db.stream("s").push([(1500, 0.0, "", 99 + n)])
+        db.flush()
+    assert not base.exists()  # so many are gone that all was written anew, and nobody reads it any more
+    assert rows(many["m.31"])[-4:] == [(1500,)] * 4 and "m.1999" not in db.queries

@@ -43,6 +43,8 @@ _frames = st.one_of(
     st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
     _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
+    _window.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
+    _window.map("SELECT a, COUNT(*) AS n FROM s {} WHERE {{}} GROUP BY a ORDER BY n LIMIT 1 OFFSET 1".format),
     _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
     _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
     st.tuples(_window, ints).map(
@@ -66,11 +68,24 @@ def runs(examples: int) -> Any:
     )
 
 
+def test_all_of_these_are_members(spark: object) -> None:
+    """What stands for itself would agree with itself."""
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), testing.database() as db:
+        db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        window = "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
+        for text in (
+            f"SELECT a, b FROM s {window} WHERE a > 1 ORDER BY b DESC, a LIMIT 2",
+            f"SELECT a, COUNT(*) AS n FROM s {window} WHERE a > 1 GROUP BY a ORDER BY n LIMIT 1 OFFSET 1",
+        ):
+            db.sql(text)
+        assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()
+
+
 @runs(150)
 @given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
 def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int, few: int) -> None:
     """Found by indexes, or compared one by one if there are no more than `few`."""
-    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.classes.MOST_JOINED", few):
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.form_table.MOST_JOINED", few):
         agree(several, given_data, batch_rows)
 
 
@@ -137,11 +152,13 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories(), st.sampled_from([0, 1000]))
+@given(_stories(), st.sampled_from([0, 1000]), st.booleans())
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
-    spark: object, events: tuple[tuple[str, Any], ...], few: int
+    spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool
 ) -> None:
-    with kernels_alone(), patch("eddyline.spark.classes.MOST_JOINED", few):
+    """Those who come late are in a table with the others, or apart from them."""
+    how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
+    with kernels_alone(), patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how):
         _the_same(events)
 
 

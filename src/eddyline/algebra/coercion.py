@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Context, Decimal
 
 from eddyline.algebra.expression import Call, Literal, TypedExpr
 from eddyline.algebra.types import (
@@ -32,6 +33,7 @@ from eddyline.algebra.types import (
 )
 
 MAX_PRECISION = 38
+_EXACT = Context(prec=2 * MAX_PRECISION)
 #: digits that survive after the point when a DECIMAL result would need more than 38
 MINIMUM_ADJUSTED_SCALE = 6
 
@@ -57,6 +59,19 @@ def cast_implicitly(expr: TypedExpr, to: DataType) -> TypedExpr:
 
 def is_decimal(type_: DataType) -> bool:
     return type_.name == "DECIMAL"
+
+
+def as_decimal(value: int | Decimal, type_: DataType) -> Decimal | None:
+    """A number as a DECIMAL with as many digits as the type has; None if it has others, which a cast would lose.
+
+    >>> as_decimal(Decimal("-1.5"), decimal(4, 2)), as_decimal(100, decimal(4, 2))
+    (Decimal('-1.50'), None)
+    """
+    precision, scale = type_.parameters
+    whole = Decimal(value).scaleb(scale, _EXACT)
+    if whole != whole.to_integral_value() or abs(whole) >= 10**precision:
+        return None
+    return Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
 
 
 def is_array(type_: DataType) -> bool:

@@ -12,7 +12,7 @@ The binder makes them from syntax; the engines compile them. They say *what* is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import copysign
 from typing import Any
 
@@ -61,10 +61,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A constant."""
+    """A constant. `place` is where it stands in the text, if it stands there as it is; it makes no difference."""
 
     value: Any
     type: DataType
+    place: int | None = field(default=None, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
         # 1, 1.0 and True are equal in Python but not the same constant, nor are 0.0 and -0.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from eddyline.algebra import relational, stream, tag, window
+from eddyline.algebra import relational, sharing, stream, tag, window
 from eddyline.algebra.expression import Column, Named
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.node import Operator, WindowOp
@@ -155,6 +155,13 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     relational.WindowSort: _sort,
     relational.Instants: lambda n: (),
     relational.RelationChanges: lambda n: (),
+    sharing.StreamMatch: lambda n: (f"(Forms {len(n.forms)})",),
+    sharing.WindowMatch: lambda n: (f"(Forms {len(n.forms)})",),
+    sharing.MemberWindow: lambda n: (
+        f"(TimeScope {_tick(n.scope.start)} {_tick(n.scope.end)})",
+        _tick(n.slide),
+        f"(Unit {n.unit})",
+    ),
     tag.Tagger: _tagger,
     tag.TagSelection: lambda n: _tag_predicate(n.predicate),
     tag.TaggedObjectSelection: lambda n: (*_tag_predicate(n.predicate), *(("with tags",) if n.with_tags else ())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddyline.algebra.expression import Aggregate, Named, TypedExpr
+from eddyline.algebra.expression import Aggregate, Column, Named, TypedExpr
 from eddyline.algebra.node import StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
 from eddyline.errors import InvalidAlgebra
@@ -129,12 +129,16 @@ class SortKey:
 
 @dataclass(frozen=True)
 class WindowSort(WindowOp):
-    """Each window in order, and of it at most `limit` tuples after the first `offset`."""
+    """Each window in order, and of it at most `limit` tuples after the first `offset`.
+
+    In the plan of a query class they are counted for each member, whose number is `member`.
+    """
 
     keys: tuple[SortKey, ...]
     limit: int | None
     offset: int
     input: WindowOp
+    member: Column | None = None
 
     @property
     def schema(self) -> Schema:

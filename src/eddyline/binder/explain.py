@@ -56,6 +56,9 @@ def _target(target: exp.Expr, env: Environment, unnamed: str) -> tuple[str, Boun
 def _named(target: syntax.Name, catalog: Catalog) -> tuple[str, BoundQuery]:
     name = target.text_form
     found = catalog.query(name)
+    one_of_many = catalog.one_of_many(name) if found is None else None
+    if one_of_many is not None:
+        return name, one_of_many
     if found is None:
         guess = nearest(name, (catalog.names[key] for key in catalog.queries))
         hint = f"did you mean {guess}?" if guess else None

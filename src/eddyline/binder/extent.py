@@ -21,7 +21,7 @@ RESERVED = ("_op", "_ref", "_tag")
 def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
     """The extent that a statement declares; None if it is there already and IF NOT EXISTS was said."""
     name = node.this.text_form
-    if catalog.extent(name) is not None or catalog.query(name) is not None:
+    if catalog.is_taken(name):
         if node.args.get("exists"):
             return None
         raise DuplicateName(f"{name} exists already", position_of(node.this))

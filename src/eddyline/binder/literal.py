@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from eddyline.algebra.coercion import MAX_PRECISION, is_decimal
+from eddyline.algebra.coercion import MAX_PRECISION, as_decimal, is_decimal
 from eddyline.algebra.expression import Literal
 from eddyline.algebra.types import (
     BIGINT,
@@ -40,13 +40,13 @@ def number(node: exp.Literal, negative: bool = False) -> Literal:
     if "e" in text.lower():
         if math.isinf(float(text)):
             raise SyntaxProblem(f"{text} is too large for a DOUBLE", position_of(node))
-        return Literal(float(text), DOUBLE)
+        return Literal(float(text), DOUBLE, _place(node))
     if "." in text:
         return exact(text, node)
     value = int(text)
     for type_ in (INTEGER, BIGINT):
         if fits(value, type_):
-            return Literal(value, type_)
+            return Literal(value, type_, _place(node))
     return exact(text, node)
 
 
@@ -58,7 +58,7 @@ def exact(text: str, node: exp.Expr) -> Literal:
     precision = max(len(digits) + max(0, int(exponent)), scale)
     if precision > MAX_PRECISION:
         raise SyntaxProblem(f"{text} has {precision} digits, a DECIMAL at most 38", position_of(node))
-    return Literal(value, decimal(precision, scale))
+    return Literal(value, decimal(precision, scale), _place(node))
 
 
 def fits(value: int, type_: DataType) -> bool:
@@ -100,7 +100,11 @@ def text_of(node: exp.Expr) -> str | None:
 
 
 def text(node: exp.Expr) -> Literal:
-    return Literal(text_of(node) or "", STRING)
+    return Literal(text_of(node) or "", STRING, _place(node))
+
+
+def _place(node: exp.Expr) -> int | None:
+    return node.meta.get("start") if isinstance(node, exp.Literal) else None
 
 
 def _date(written: str) -> date | None:
@@ -142,7 +146,7 @@ def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
         return exact(written, node)
     parse = _MOMENTS.get(to)
     value = parse(written.strip()) if parse else None
-    return None if value is None else Literal(value, to)
+    return None if value is None else Literal(value, to, _place(node))
 
 
 def check_like(pattern: str, escape: str, position: Position | None) -> None:
@@ -152,3 +156,21 @@ def check_like(pattern: str, escape: str, position: Position | None) -> None:
         if character == escape and next(characters, "") not in ("%", "_", escape):
             message = f"in the pattern {pattern!r} the escape character {escape} must stand before %, _ or itself"
             raise SyntaxProblem(message, position)
+
+
+def written_again(written: str, other: Literal) -> Literal | None:
+    """What a text means where another one has meant `other`; None if it is no such constant.
+
+    Of numbers it is given that they have as many digits as counts for their type.
+    """
+    value: Any
+    if written.startswith("'"):
+        value = written[1:-1] if other.type == STRING else _MOMENTS[other.type](written[1:-1].strip())
+    else:
+        signed = f"-{written}" if other.value < 0 else written
+        value = Decimal(signed) if "." in written or isinstance(other.value, Decimal) else int(signed)
+        if other.type == DOUBLE:
+            value = float(value)
+        elif is_decimal(other.type):
+            value = as_decimal(value, other.type)
+    return None if value is None else Literal(value, other.type, other.place)

@@ -176,8 +176,7 @@ class StatementBinder:
 
     def _create_query(self, node: syntax.CreateQuery) -> list[Step]:
         name = node.this.text_form
-        taken = self.catalog.query(name) is not None or self.catalog.extent(name) is not None
-        if taken or self.catalog.is_one_of_many(name):
+        if self.catalog.is_taken(name):
             raise DuplicateName(f"{name} exists already", position_of(node.this))
         if isinstance(node.args["query"], syntax.AttachTag):
             return self._tag_continuously(node.args["query"], name)

@@ -46,6 +46,8 @@ class Catalog:
     functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
+    #: that query, as if it had been made by itself
+    one_of_many: Callable[[str], BoundQuery | None] = lambda name: None
 
     #: the templates of queries that were made many at a time
     templates: Callable[[], Iterable[BoundQuery]] = tuple
@@ -55,6 +57,10 @@ class Catalog:
 
     def query(self, name: str) -> BoundQuery | None:
         return self.queries.get(name.lower())
+
+    def is_taken(self, name: str) -> bool:
+        """Whether there is something of this name, of whatever kind."""
+        return self.query(name) is not None or self.extent(name) is not None or self.is_one_of_many(name)
 
     def add_extent(self, extent: Extent) -> None:
         self.extents[extent.name.lower()] = extent

@@ -19,7 +19,7 @@ _GUESSED, _NAMED = 10_000, 20
 def show_results(name: str, path: str, since: int, format_: Format, follow: bool) -> None:
     """Prints the answers after a cursor as `run` does; the cursor to go on from is told on stderr at the end."""
     from eddyline.database.reader import ResultReader  # takes a moment to load, which --help must not
-    from eddyline.database.sets import Standing
+    from eddyline.database.sets import StandingByRecord
     from eddyline.database.statements import QueryRecord, StatementLog
     from eddyline.log.storage import Storage
 
@@ -27,7 +27,7 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
         definitions = StatementLog(storage).read()
         if not definitions:
             raise SourceMissing(f"there is no database at {path}", hint="--db takes the path given to eddyline.connect")
-        standing = Standing(definitions, storage)
+        standing = StandingByRecord(definitions, storage)
         query = standing.find(name)
         if query is None:
             names = standing.names

@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
-from eddyline.binder.statement import Define, DefineFunction, Register, Withdraw
+from eddyline.binder.statement import Define, DefineFunction, DropFunction, Register, Step, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
+from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
 from eddyline.database.functions import Functions
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
-from eddyline.database.sets import NAME, QuerySet, Standing, like
-from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog
+from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like
+from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.stream import Pushed
-from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
+from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable, UnknownName
+from eddyline.language import pieces
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
@@ -42,6 +43,7 @@ from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.staging import Staging
+from eddyline.spark.templates import with_values
 from eddyline.spark.user_functions import keep_only
 
 #: how soon after a batch its commit is looked for
@@ -76,6 +78,8 @@ class Core:
         self.reader = ResultReader(self.storage)
         self.functions = Functions(self.storage)
         self.definitions = Definitions(without_rules, self.functions.load)
+        self.definitions.catalog.one_of_many = self._one_of_many
+        self.alike = Alike()
         self._without_rules = without_rules
         self.defining = threading.RLock()
         self._flowing = threading.Lock()
@@ -90,7 +94,7 @@ class Core:
             for definition in definitions:
                 self._replay(definition)
             keep_only(self.storage, self.definitions.catalog.functions.values())
-            for log in Standing(definitions, self.storage).unused_logs:
+            for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
                 self.engine.start()
@@ -140,6 +144,7 @@ class Core:
 
     def drop_like(self, pattern: str) -> int:
         """Drop all queries whose names are LIKE a pattern; gives how many."""
+        self.alike.forget()
         dropped = 0
         for name in like([query.record.name for query in self.definitions.queries.values()], pattern):
             query = self.definitions.withdraw(name)
@@ -155,24 +160,14 @@ class Core:
             dropped += len(numbers)
         return dropped
 
-    def listed(self, pattern: str) -> pa.Table:
-        """The queries whose names are LIKE a pattern: name, kind, and the class they are members of, with its size."""
-        queries = [query.record for query in self.definitions.queries.values()]
-        names = [pa.array([record.name for record in queries], pa.string())]
-        rows = [(record.kind, None if record.seat is None else record.log) for record in queries]
-        for many in self.definitions.sets:
-            names.append(many.members.names)
-            rows += [(many.members.record.query.kind, many.members.seat.log)] * len(many.members)
-        sizes = {log: len(self.engine.classes.named(log)) for log in {log for _, log in rows if log is not None}}
-        table = pa.table(
-            {
-                "name": pa.chunked_array(names),
-                "kind": pa.array([kind for kind, _ in rows], pa.string()),
-                "class": pa.array([log for _, log in rows], pa.string()),
-                "members": pa.array([1 if log is None else sizes[log] for _, log in rows], pa.int64()),
-            }
-        )
-        return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), pattern.lower()))
+    def _one_of_many(self, name: str) -> BoundQuery | None:
+        """A query of a template with its own constants in the places of the parameters."""
+        many = self.definitions.one_of_many(name)
+        record = None if many is None else many.members.find(name)
+        if many is None or record is None or record.seat is None:
+            return None
+        values = self.storage.read_table(many.members.record.values)
+        return with_values(many.query, values.slice(record.seat.number - many.members.seat.number, 1))
 
     def drop_one_of_many(self, name: str) -> None:
         many = self.definitions.one_of_many(name)
@@ -185,6 +180,8 @@ class Core:
         many.members.drop(numbers)
         if not len(many.members):
             self.definitions.sets.remove(many)
+            with contextlib.suppress(EddylineError):  # the log of definitions says by now that nobody needs it
+                self.storage.delete(many.members.record.values)
         log = many.members.seat.log
         if self.engine.leave(log, numbers, many.query):
             self.reader.forget(log)
@@ -203,19 +200,29 @@ class Core:
     def _replay(self, definition: Definition) -> None:
         """A definition takes its place again. An input that is not there now is no reason to lose the rest."""
         if definition.many is not None:
-            values = self.storage.read_table(definition.many.values)
             many = definition.many
+            if not self.storage.exists(many.values):  # all of them were dropped
+                self.engine.classes.reserve(many.query.log)
+                return
+            values = self.storage.read_table(many.values)
             query = self.definitions.bind_template(definition.text, types_of(values), many.looks_back, many.since)
             self.add_set(many, query, values)
             return
         if definition.kind == DROP_LIKE:
             self.drop_like(definition.text)
             return
-        with self.functions.known(definition.function):
-            steps = self.definitions.replay(definition.text)
-        for step in steps:
+        piece = next(pieces(definition.text))
+        like = self.alike.find(piece) if definition.query is not None and definition.query.seat is not None else None
+        if like is not None and definition.query is not None:
+            self.definitions.catalog.add_query(definition.query.name, like)
+            self.add(StandingQuery(definition.query, like))
+            return
+        for step in self._bound_again(definition):
             if isinstance(step, DefineFunction):
+                self.alike.forget()
                 self.engine.add_function(step.function)
+            elif isinstance(step, DropFunction):
+                self.alike.forget()
             elif isinstance(step, Define):
                 try:
                     # a data source of the user's own may be registered later
@@ -226,18 +233,29 @@ class Core:
                         self.engine.define(step.extent, Path(definition.base))
             elif isinstance(step, Register) and definition.query is not None:
                 self.add(StandingQuery(definition.query, step.query))
+                self.alike.learn(piece, step.query)
             elif isinstance(step, Withdraw):
+                self.alike.forget(step.name)
                 found = self.definitions.withdraw(step.name)
                 if found is not None:
                     self._leave(found)
                 else:
                     self.drop_one_of_many(step.name)
 
+    def _bound_again(self, definition: Definition) -> list[Step]:
+        try:
+            with self.functions.known(definition.function):
+                return self.definitions.replay(definition.text)
+        except UnknownName:
+            if definition.kind != DROP:
+                raise
+            return []  # it was one of many, of which none is left
+
     def _leave(self, query: StandingQuery) -> bool:
         """Take a query out of the engine; gives whether its log is nobody's now."""
         if query.record.seat is not None:
             return self.engine.leave(query.record.seat.log, [query.record.seat.number], query.query)
-        self.engine.drop(query.record.log)
+        self.engine.drop(query.record.log, query.query)
         return True
 
     def _free(self, log: str) -> None:

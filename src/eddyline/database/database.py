@@ -14,11 +14,11 @@ from eddyline.database.handle import QueryHandle
 from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
 from eddyline.database.rows import Rows
+from eddyline.database.scripts import Scripts
 from eddyline.database.status import QueryStatus, Status
-from eddyline.database.steps import Result, Steps
+from eddyline.database.steps import Steps
 from eddyline.database.stream import Pushed, StreamHandle
 from eddyline.errors import InvalidDefinition
-from eddyline.language import parse_script
 
 Code = Callable[..., Any]
 
@@ -33,6 +33,7 @@ class Database:
     def __init__(self, core: Core, heartbeat: float | None) -> None:
         self._core = core
         self._steps = Steps(core)
+        self._scripts = Scripts(core, self._steps)
         mine = weakref.ref(core)
         self._at_exit = lambda: _close(mine)
         atexit.register(self._at_exit)
@@ -54,7 +55,7 @@ class Database:
         those before it have happened. Relative paths start from the working directory.
         """
         self._core.check_open()
-        results: list[Result] = [self._steps.run(statement) for statement in parse_script(text)]
+        results = self._scripts.run(text)
         return results[0] if len(results) == 1 else results
 
     def function(

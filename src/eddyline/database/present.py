@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.log.answers import BATCH, HEADER, NUMBER, QUERY, RANK, Shape, read_segments
+from eddyline.log.answers import BATCH, HEADER, NUMBER, QUERY, RANK, Reading, read_segments
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -19,7 +19,7 @@ _ORDER = [(BATCH, "ascending"), (DIFF, "ascending")]
 
 
 def changes(
-    storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, since: int = -1
+    storage: Storage, segments: Sequence[Segment], shape: Reading, values: pa.Schema, since: int = -1
 ) -> pa.Table:
     """Every change after a cursor: `_batch`, `_tick`, `_index` or `_window`, `_diff` (+1 comes, -1 goes), the columns.
 
@@ -33,7 +33,7 @@ def changes(
 
 
 def changes_of_all(
-    storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, names: pa.Array, since: int = -1
+    storage: Storage, segments: Sequence[Segment], shape: Reading, values: pa.Schema, names: pa.Array, since: int = -1
 ) -> pa.Table:
     """The changes of all members of a query class with consecutive numbers, each row with the name of its query."""
     assert shape.seat is not None
@@ -49,7 +49,7 @@ def changes_of_all(
     return table.select([QUERY, *system, *shape.columns])
 
 
-def present(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema) -> pa.Table:
+def present(storage: Storage, segments: Sequence[Segment], shape: Reading, values: pa.Schema) -> pa.Table:
     """What stands: the tuples of a stream (`_index`, `_tick`), the rows of each window (`_window`, `_tick`), or the
     rows of a relation."""
     table = _read(storage, segments, shape, values)
@@ -65,7 +65,7 @@ def present(storage: Storage, segments: Sequence[Segment], shape: Shape, values:
     return standing.select([INDEX, TICK, *shape.columns])
 
 
-def _windows(table: pa.Table, shape: Shape) -> pa.Table:
+def _windows(table: pa.Table, shape: Reading) -> pa.Table:
     """A revised window is said anew as a whole: the latest batch that speaks of it has all its rows."""
     ordered = table.sort_by([(NUMBER, "ascending"), *_ORDER, *_rank(table)])
     window, batch = ordered.column(NUMBER).to_numpy(), ordered.column(BATCH).to_numpy()
@@ -76,7 +76,7 @@ def _windows(table: pa.Table, shape: Shape) -> pa.Table:
     return ordered.filter(pa.array(stands & ~header)).select([NUMBER, TICK, *shape.columns])
 
 
-def _relation(table: pa.Table, shape: Shape) -> pa.Table:
+def _relation(table: pa.Table, shape: Reading) -> pa.Table:
     rows = table.select(list(shape.columns))
     keys = [_groupable(rows.column(name)) for name in shape.columns]
     grouped = pa.table(
@@ -96,12 +96,14 @@ def _groupable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array([None if value is None else repr(value) for value in column.to_pylist()])])
 
 
-def _read(storage: Storage, segments: Sequence[Segment], shape: Shape, values: pa.Schema, since: int = -1) -> pa.Table:
+def _read(
+    storage: Storage, segments: Sequence[Segment], shape: Reading, values: pa.Schema, since: int = -1
+) -> pa.Table:
     table = read_segments(storage, segments, since, shape.seat)
     return _empty(shape, values) if table is None else table
 
 
-def _empty(shape: Shape, values: pa.Schema) -> pa.Table:
+def _empty(shape: Reading, values: pa.Schema) -> pa.Table:
     fields: list[Any] = [pa.field(name, pa.int64()) for name in (BATCH, TICK)]
     fields += [pa.field(name, pa.int64()) for name, _ in _numbers(shape) if name != TICK]
     fields.append(pa.field(DIFF, pa.int8()))
@@ -110,7 +112,7 @@ def _empty(shape: Shape, values: pa.Schema) -> pa.Table:
     return pa.schema([*fields, *values]).empty_table()
 
 
-def _numbers(shape: Shape) -> list[tuple[str, str]]:
+def _numbers(shape: Reading) -> list[tuple[str, str]]:
     name = {WINDOWS: NUMBER, RELATION: TICK}.get(shape.kind, INDEX)
     return [(name, "ascending")]
 

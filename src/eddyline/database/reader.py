@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from eddyline.algebra.answer import Answer
 from eddyline.errors import StorageUnusable
-from eddyline.log.answers import Shape, answers, batch_by_batch
+from eddyline.log.answers import Reading, answers, batch_by_batch
 from eddyline.log.results import Record, ResultLog
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
@@ -63,7 +63,7 @@ class ResultReader:
         with self._guard:
             self._segments.pop(log, None)
 
-    def answers(self, log: str, shape: Shape, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
+    def answers(self, log: str, shape: Reading, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
         """What was answered after a cursor, batch by batch; up to another one, although more may be known by now."""
         while True:
             segments = self.segments(log, since)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,11 @@ class QuerySet:
         self._lower = pc.utf8_lower(names)
         self._standing = np.ones(record.count, dtype=bool)
 
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """The places by name: each name is looked for when a query is created, also among a million."""
+        return np.asarray(pc.sort_indices(self._lower).to_numpy())
+
     def __len__(self) -> int:
         return int(self._standing.sum())
 
@@ -47,8 +54,10 @@ class QuerySet:
         return self._names
 
     def find(self, name: str) -> QueryRecord | None:
-        place = pc.index(self._lower, lower(name)).as_py()
-        return None if place < 0 or not self._standing[place] else self._record(place)
+        wanted, order = lower(name), self._order
+        at = bisect_left(order, wanted, key=lambda place: self._lower[place].as_py())
+        place = int(order[at]) if at < len(order) else 0
+        return self._record(place) if self._standing[place] and self._lower[place].as_py() == wanted else None
 
     def is_standing(self, number: int) -> bool:
         place = number - self.seat.number
@@ -89,7 +98,7 @@ def names_of(values: pa.Table, prefix: str) -> pa.Array:
     return names
 
 
-class Standing:
+class StandingByRecord:
     """The queries that stand after some definitions, as whoever looks on without the engine finds them."""
 
     def __init__(self, definitions: Sequence[Definition], storage: Storage) -> None:
@@ -104,9 +113,10 @@ class Standing:
             self._queries[definition.query.key] = definition.query
             self._logs.add(definition.query.log)
         elif definition.many is not None:
-            names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
-            self._sets.append(QuerySet(definition.many, names))
             self._logs.add(definition.many.query.log)
+            if storage.exists(definition.many.values):  # else none of them is left
+                names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
+                self._sets.append(QuerySet(definition.many, names))
         elif definition.kind == DROP_LIKE:
             gone = like([query.name for query in self._queries.values()], definition.text)
             self._queries = {key: query for key, query in self._queries.items() if query.name not in gone}

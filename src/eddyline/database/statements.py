@@ -1,4 +1,4 @@
-"""The log of definitions: one small file for every statement that changed what there is, in their order.
+"""The log of definitions: a small file for every statement, or run of such, that changed what there is, in order.
 
 A file is there as a whole or not at all, so a definition either has happened or has not. Queries keep with their text
 when they were created, because that decides what they answer.
@@ -6,10 +6,11 @@ when they were created, because that decides what they answer.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from eddyline.log.answers import Seat, Shape
+from eddyline.log.answers import Reading, Seat
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
@@ -33,8 +34,8 @@ class QueryRecord:
     history: bool = False  # whether it first answers over what had passed
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.name, self.kind, self.columns, self.seat)
+    def shape(self) -> Reading:
+        return Reading(self.name, self.kind, self.columns, self.seat)
 
     @property
     def key(self) -> str:
@@ -70,8 +71,9 @@ class Definition:
     function: str | None = None  # the hash of the code of the function that it creates
 
     def to_json(self) -> dict[str, Any]:
-        query = None if self.query is None else asdict(self.query)
-        return {**self.__dict__, "query": query, "many": None if self.many is None else asdict(self.many)}
+        query = None if self.query is None else _as_json(self.query)
+        many = None if self.many is None else {**self.many.__dict__, "query": _as_json(self.many.query)}
+        return {**self.__dict__, "query": query, "many": many}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Definition:
@@ -79,6 +81,10 @@ class Definition:
         known = None if query is None else _record(query)
         of_many = None if many is None else SetRecord(**{**many, "query": _record(many["query"])})
         return cls(**{**value, "query": known, "many": of_many})
+
+
+def _as_json(query: QueryRecord) -> dict[str, Any]:
+    return {**query.__dict__, "seat": None if query.seat is None else query.seat.__dict__}
 
 
 def _record(value: dict[str, Any]) -> QueryRecord:
@@ -97,7 +103,8 @@ class StatementLog:
     def read(self) -> list[Definition]:
         """All definitions; whoever reads them first knows where the next one goes."""
         names = [name for name in self._storage.names(FOLDER) if name.removesuffix(".json").isdigit()]
-        found = [Definition.from_json(self._storage.read_json(f"{FOLDER}/{name}")) for name in names]
+        contents = [self._storage.read_json(f"{FOLDER}/{name}") for name in names]
+        found = [Definition.from_json(value) for content in contents for value in _listed(content)]
         self._last = max((definition.number for definition in found), default=0)
         return found
 
@@ -109,3 +116,14 @@ class StatementLog:
         """When this returns, the definition is there for good."""
         self._storage.write_json(f"{FOLDER}/{definition.number:012d}.json", definition.to_json())
         self._last = definition.number
+
+    def append_all(self, definitions: Sequence[Definition]) -> None:
+        """The same for several, in one file that is named after the first."""
+        name = f"{FOLDER}/{definitions[0].number:012d}.json"
+        self._storage.write_json(name, [definition.to_json() for definition in definitions])
+        self._last = definitions[-1].number
+
+
+def _listed(content: Any) -> list[dict[str, Any]]:
+    """The definitions of a file: one, or several that were made together."""
+    return content if isinstance(content, list) else [content]

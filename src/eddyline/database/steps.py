@@ -30,6 +30,7 @@ from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
+from eddyline.database.listing import listed
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
@@ -41,7 +42,10 @@ from eddyline.session.spark_run import ticks_of
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
+from eddyline.spark.classes import QueryClass
+from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.explain_class import explain_class
 
 Result = QueryHandle | Rows | Pushed | str | None
 
@@ -60,6 +64,10 @@ class Steps:
                 result: Result = None
                 for step in steps:
                     result = self._step(step, statement)
+                    if isinstance(step, Withdraw):
+                        core.alike.forget(step.name)
+                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries):
+                        core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
                 return result
@@ -79,11 +87,13 @@ class Steps:
             self._core.remember(DROP_LIKE, step.pattern, Path.cwd())
             self._core.drop_like(step.pattern)
         elif isinstance(step, ShowQueries):
-            return Rows(self._core.listed(step.pattern))
+            return Rows(listed(self._core.definitions, self._core.engine, step.pattern))
         elif isinstance(step, DefineFunction):
+            self._core.alike.forget()
             self._core.engine.add_function(step.function)
             self._core.remember(FUNCTION, to_sql(statement.tree), Path.cwd(), function=step.function.hash)
         elif isinstance(step, DropFunction):
+            self._core.alike.forget()
             self._core.remember(DROP, to_sql(statement.tree), Path.cwd())
         elif isinstance(step, ShowFunctions):
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())
@@ -170,14 +180,30 @@ class Steps:
         core = self._core
         if step.what == ALGEBRA:
             return notation(step.plan)
-        found = core.definitions.queries.get(step.name.lower())
-        name = step.name if found is None else found.record.log
-        question = Question(name, step.plan, step.query.columns, step.rules)
-        text = analyze(core.engine, question) if step.what == ANALYZE else explain(core.engine, question)
-        if found is None or found.record.seat is None:
+        found = core.definitions.find(step.name)
+        run = step.what == ANALYZE
+        seat = None if found is None else found.record.seat
+        if seat is not None:
+            shared = core.engine.classes.named(seat.log)
+            told = f"{shared.described()}\n\n{explain_class(core.engine, shared, run)}"
+            return told if run else f"{told}\n\nby itself it would be:\n\n{self._alone(step, step.name)}"
+        text = self._alone(step, step.name if found is None else found.record.log)
+        alike = None if found is not None else self._class_for(step)
+        if alike is None:
             return text
-        shared = core.engine.classes.named(found.record.seat.log)
-        return f"{shared.described()}; by itself it would be:\n\n{text}"
+        return f"{text}\n\nqueries of this shape are answered together:\n\n{explain_class(core.engine, alike, False)}"
+
+    def _alone(self, step: Show, log: str) -> str:
+        question = Question(log, step.plan, step.query.columns, step.rules)
+        return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)
+
+    def _class_for(self, step: Show) -> QueryClass | None:
+        """The class that has the shape of a query which does not stand."""
+        classes = self._core.engine.classes
+        shape = None if step.query.history else shared_shape(step.query)
+        if shape is None:
+            return None
+        return classes.of(shape, self._core.engine.moment().reached) or classes.of(shape, None)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

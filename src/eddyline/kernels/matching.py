@@ -68,6 +68,14 @@ class Match:
     def leaves(self) -> tuple[str, ...]:
         return tuple(asked.leaf for asked in self.asked)
 
+    def described(self) -> list[str]:
+        """How each leaf is found, for EXPLAIN."""
+        lines = []
+        for asked in self.asked:
+            by = ", ".join(_text(column, self.costly) for column in asked.columns.values())
+            lines.append(f"{asked.leaf}: those rows once for each member of form {asked.name} who wants them, by {by}")
+        return lines
+
     def tables(
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies, most: int = MOST_PAIRS
     ) -> Iterator[tuple[str, pa.Table]]:
@@ -98,6 +106,10 @@ class Match:
         lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
         texts = {name: self.costly[column].text for name, column in costly.items()}
         return lineage.routed(eddies, asked.name, texts)
+
+
+def _text(column: str, costly: Mapping[str, Costly]) -> str:
+    return f"{costly[column].text} (where it is needed)" if column in costly else column
 
 
 def _attributes(asked: Asked, rows: pa.Table, chosen: Ints | None, computed: CostlyColumns) -> pa.Table:

@@ -30,6 +30,11 @@ class Selection:
     def leaves(self) -> tuple[str, ...]:
         return (self.leaf,)
 
+    def described(self) -> list[str]:
+        """How the leaf is found, for EXPLAIN."""
+        asked = ", ".join(costly.text for costly in self.conditions.values())
+        return [f"{self.leaf}: those rows that pass, in an order that an eddy chooses: {asked}"]
+
     def tables(
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table]]:

@@ -12,6 +12,7 @@ from eddyline.language.balance import balance_connectors
 from eddyline.language.dialect import Eddyline
 from eddyline.language.parsing.base import Misparse
 from eddyline.language.parsing.statement import StatementParser
+from eddyline.language.pieces import Piece
 from eddyline.language.tokens import Chunk, statements, tokenize
 
 #: parsing, binding and evaluation are recursive; what is nested deeper than this is refused, not tried
@@ -50,6 +51,20 @@ def parse_script(text: str, errors: list[EddylineError] | None = None) -> list[S
                 raise
             errors.append(problem)
     return found
+
+
+def parse_piece(piece: Piece, script: str) -> list[Statement]:
+    """The statements of a piece of a script; their places are those in the script."""
+    try:
+        tokens = tokenize(piece.text)
+    except SyntaxProblem as problem:
+        at = problem.position
+        problem.position = at and Position(piece.start + at.start, piece.start + at.end)
+        raise
+    for token in tokens:
+        token.start += piece.start
+        token.end += piece.start
+    return [statement for chunk in statements(tokens) for statement in _statements_of(chunk, script)]
 
 
 def parse_statement(text: str) -> exp.Expr:

@@ -37,8 +37,8 @@ class Seat:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How to read the log of a query."""
+class Reading:
+    """How to read the log of a query: what its rows are."""
 
     query: str
     kind: str  # windows, relation, or else a stream
@@ -135,7 +135,7 @@ def _overlapping(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         yield together
 
 
-def answers(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+def answers(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     """The answers of one batch, in the order of ticks and numbers."""
     if shape.kind == "windows":
         yield from _windows(shape, table)
@@ -145,7 +145,7 @@ def answers(shape: Shape, table: pa.Table) -> Iterator[Answer]:
         yield from _tuples(shape, table)
 
 
-def _rows(shape: Shape, table: pa.Table) -> list[Values]:
+def _rows(shape: Reading, table: pa.Table) -> list[Values]:
     return python_rows(shape.columns, table)
 
 
@@ -169,7 +169,7 @@ def _python(column: pa.ChunkedArray) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _tuples(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     ordered = table.sort_by([(INDEX, "ascending"), (DIFF, "ascending")])
     rows = _rows(shape, ordered)
     index, tick, diff = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF))
@@ -191,14 +191,14 @@ def _tuples(shape: Shape, table: pa.Table) -> Iterator[Answer]:
     yield from sorted(said, key=lambda answer: answer.op == "+")  # corrections first, then what is new
 
 
-def _relation(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+def _relation(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     ordered = table.sort_by([(TICK, "ascending"), (DIFF, "ascending")])
     tick, diff = (ordered.column(name).to_pylist() for name in (TICK, DIFF))
     for row, at, sign in zip(_rows(shape, ordered), tick, diff, strict=True):
         yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row)
 
 
-def _windows(shape: Shape, table: pa.Table) -> Iterator[Answer]:
+def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     order = [(NUMBER, "ascending"), (DIFF, "ascending")]
     if RANK in table.column_names:
         order.append((RANK, "ascending"))

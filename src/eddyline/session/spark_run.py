@@ -22,7 +22,7 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
-from eddyline.log.answers import Shape, answers, python_rows, read_segments
+from eddyline.log.answers import Reading, answers, python_rows, read_segments
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
@@ -67,7 +67,7 @@ class SparkRun(ScriptRun):
         )
         self._master = master
         self._extents: list[Extent] = []
-        self._shapes: dict[str, Shape] = {}
+        self._shapes: dict[str, Reading] = {}
         self._standing: dict[str, BoundQuery] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
@@ -152,8 +152,10 @@ class SparkRun(ScriptRun):
 
     def _withdraw(self, name: str) -> None:
         shape = self._shapes.pop(name, None)
-        if shape is None or shape.seat is None:
-            self._engine.drop(name)
+        if shape is None:
+            return
+        if shape.seat is None:
+            self._engine.drop(name, self._standing[name])
         else:
             self._engine.leave(shape.seat.log, [shape.seat.number], self._standing[name])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
+from eddyline.algebra.coercion import as_decimal, is_decimal
 from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter, TypedExpr
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.types import (
@@ -37,6 +39,7 @@ class Taken:
         self._prefix = prefix
         self.types: tuple[DataType, ...] = ()
         self.values: tuple[Any, ...] = ()
+        self.places: tuple[int | None, ...] = ()  # where they stood in the text
 
     def out_of(self, condition: TypedExpr) -> TypedExpr:
         """The condition with columns where it had constants."""
@@ -54,10 +57,11 @@ class Taken:
         if constant is None:
             return self._without(part)
         kind = constant.type
-        if not (kind in _TAKEN or kind.name == "DECIMAL") or (function == "like" and "\\" in str(constant.value)):
+        if not (kind in _TAKEN or is_decimal(kind)) or (function == "like" and "\\" in str(constant.value)):
             return part  # a pattern with escapes is read in other ways by other engines
         self.types += (constant.type,)
         self.values += (constant.value,)
+        self.places += (constant.place,)
         return Column(f"{self._prefix}{len(self.types) - 1}", constant.type, MEMBER)
 
 
@@ -72,11 +76,14 @@ def folded(expr: Expr) -> Literal | None:
         return None
     if isinstance(given.value, Parameter):
         wider = expr.type == DOUBLE or (expr.type == BIGINT and is_integer(given.type))
-        return Literal(given.value, expr.type) if wider and is_numeric(given.type) else None
+        return replace(given, type=expr.type) if wider and is_numeric(given.type) else None
     if expr.type == DOUBLE and (is_integer(given.type) or isinstance(given.value, Decimal)):
-        return Literal(float(given.value), DOUBLE)
+        return Literal(float(given.value), DOUBLE, given.place)
     if expr.type == BIGINT and is_integer(given.type):
-        return Literal(given.value, BIGINT)
+        return replace(given, type=BIGINT)
+    if is_decimal(expr.type) and (is_integer(given.type) or isinstance(given.value, Decimal)):
+        value = as_decimal(given.value, expr.type)
+        return None if value is None else Literal(value, expr.type, given.place)
     return None
 
 

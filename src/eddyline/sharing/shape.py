@@ -7,7 +7,8 @@ anything; those that differ in their constants only are of one form. Of HAVING o
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import gcd
 from typing import Any, cast
 
@@ -46,6 +47,27 @@ _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
 
+#: what a shape finds out about itself that does not depend on its constants
+_FOUND_OUT = ("key", "form", "stream", "slide")
+
+
+class Key:
+    """Something large that is compared often: it is hashed once, and the same object is equal without a look."""
+
+    __slots__ = ("_hash", "_whole")
+
+    def __init__(self, whole: Any) -> None:
+        self._whole, self._hash = whole, hash(whole)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Key) and self._hash == other._hash and bool(self._whole == other._whole)
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True)
 class Shape:
     """A query as a member of a class: what it has in common with the others, and what it has for itself."""
@@ -56,11 +78,34 @@ class Shape:
     where: tuple[DataType, ...]  # the types of these
     constants: tuple[Any, ...]  # those of WHERE, those of HAVING, then the window
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
+    places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
 
-    @property
-    def key(self) -> Any:
+    @cached_property
+    def key(self) -> Key:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
-        return self.plan, self.columns, () if self.predicate is None else functions_in([self.predicate])
+        called = () if self.predicate is None else functions_in([self.predicate])
+        return Key((self.plan, self.columns, called))
+
+    @cached_property
+    def form(self) -> Key:
+        """Equal for the members of a class that differ in constants only."""
+        return Key((self.predicate, self.where))
+
+    @cached_property
+    def stream(self) -> str:
+        """The first that it reads."""
+        return next(op.name for op in self.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
+
+    @cached_property
+    def slide(self) -> int | None:
+        """That of the windows of all members, where they have none of their own."""
+        return next((operator.slide for operator in self.plan.walk() if isinstance(operator, TimeWindow)), None)
+
+    def with_constants(self, constants: tuple[Any, ...]) -> Shape:
+        """Another member's: what was found out about this one is true of that one too."""
+        made = replace(self, constants=constants)
+        made.__dict__.update({name: getattr(self, name) for name in _FOUND_OUT})
+        return made
 
     @property
     def above(self) -> tuple[DataType, ...]:
@@ -74,9 +119,7 @@ def match_of(plan: Operator) -> Match:
 
 def slide_of(shape: Shape) -> int | None:
     """The ticks from one window to the next; None for a stream query."""
-    if shape.windowed:
-        return int(shape.constants[-1])
-    return next((operator.slide for operator in shape.plan.walk() if isinstance(operator, TimeWindow)), None)
+    return int(shape.constants[-1]) if shape.windowed else shape.slide
 
 
 def with_windows(plan: Operator, windows: Collection[tuple[int, int, int]]) -> Operator:
@@ -107,7 +150,7 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     while isinstance(node, _UNARY):
         chain.append(node)
         node = node.inputs[0]
-    if not _is_source(node) or any(isinstance(o, WindowSort) and (o.limit is not None or o.offset) for o in chain):
+    if not _is_source(node):
         return None
     parts: tuple[TypedExpr, ...] = ()
     while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
@@ -131,7 +174,9 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     made = _Carried(match, conditions).through(list(reversed(chain)), plan)
     if made is None:
         return None
-    return Shape(made, columns, predicate, taken.types, (*taken.values, *above.values, *window), windowed)
+    constants = (*taken.values, *above.values, *window)
+    places = (*taken.places, *above.places, *(None for _ in window))
+    return Shape(made, columns, predicate, taken.types, constants, windowed, places)
 
 
 def _is_source(node: Operator) -> bool:
@@ -174,7 +219,12 @@ class _Carried:
         if isinstance(plan, WindowSort):
             assert isinstance(self._node, WindowSort)
             below = _only(self._node.input, plan, self._member[0])
-            return None if len(set(names)) < len(names) else self._node.with_inputs(below)
+            member = replace(self._member[0], relation=None)
+            return (
+                None
+                if len(set(names)) < len(names)
+                else replace(self._node, input=cast(WindowOp, below), member=member)
+            )
         if isinstance(self._node, StreamProject | WindowProject):
             return replace(self._node, columns=self._node.columns[: len(names) + 1])
         return None if len(set(names)) < len(names) else _only(self._node, plan, self._member[0])
@@ -194,6 +244,8 @@ class _Carried:
             keys = (*operator.keys, *self._named())
             operator = replace(operator, keys=keys, members=every, input=cast(WindowOp, self._node))
             self._renamed(None)
+        elif isinstance(operator, WindowSort):
+            operator = replace(operator, input=cast(WindowOp, self._node), member=self._member[0])
         else:
             operator = operator.with_inputs(self._node)
             if isinstance(operator, StreamAlias | WindowAlias):

@@ -3,109 +3,27 @@
 from __future__ import annotations
 
 import os
-import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eddyline.algebra.sharing import QUERY, Form
-from eddyline.algebra.stream import StreamAcquire, StreamReceive
-from eddyline.algebra.types import DataType
-from eddyline.algebra.user_function import is_expensive
-from eddyline.columnar.types import arrow_type
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
-from eddyline.spark.evaluate.members import SINCE, Members, MemberTable
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.executor import Standing
-from eddyline.spark.literal import spark_type
+from eddyline.spark.form_table import FormTable
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
-#: so many members are looked at one by one; beyond that an index finds those who want a row (measured)
-MOST_JOINED = 8
 #: where the tables of members are that workers read; the catalog has everything that is in them
 FOLDER = "classes"
-
-
-class FormTable:
-    """The members of one form: rows of an Arrow table, and those that have come and gone since it was made."""
-
-    def __init__(self, form: Form, above: tuple[DataType, ...]) -> None:
-        self.form = form
-        constants = [
-            *((f"_p{i}", t) for i, t in enumerate(form.constants)),
-            *((f"_a{i}", t) for i, t in enumerate(above)),
-        ]
-        self._schema = pa.schema(
-            [(QUERY, pa.int64()), (SINCE, pa.int64()), *((name, arrow_type(type_)) for name, type_ in constants)]
-        )
-        self._fields = {QUERY: "BIGINT", SINCE: "BIGINT", **{name: spark_type(type_) for name, type_ in constants}}
-        self._rows = self._schema.empty_table()
-        self._added: dict[int, tuple[Any, ...]] = {}
-        self._gone: set[int] = set()
-        self._table: MemberTable | None = None
-        self._paths: list[str] = []
-
-    def __len__(self) -> int:
-        return int(self._rows.num_rows) + len(self._added) - len(self._gone)
-
-    def add(self, number: int, since: int, constants: Sequence[Any]) -> None:
-        self._added[number] = (number, since, *constants)
-        self._table = None
-
-    def add_all(self, first: int, since: int, constants: pa.Table, count: int) -> None:
-        """So many members with numbers from `first` on, a row for each, if there are any constants."""
-        numbers = pa.array(np.arange(first, first + count))
-        sinces = pa.repeat(pa.scalar(since, pa.int64()), count)
-        columns = [numbers, sinces, *constants.columns]
-        self._rows = pa.concat_tables([self._rows, pa.table(columns, schema=self._schema)])
-        self._table = None
-
-    def drop(self, numbers: Sequence[int]) -> None:
-        self._table = None
-        self._gone.update(number for number in numbers if self._added.pop(number, None) is None)
-
-    def settled(self, storage: Storage, folder: str) -> MemberTable:
-        """The members as they are now, in a file if they are many; a batch that runs may still read the file before."""
-        if self._table is None:
-            if self._gone:
-                gone = pa.array(sorted(self._gone), pa.int64())
-                self._rows = self._rows.filter(pc.invert(pc.is_in(self._rows.column(QUERY), gone)))
-                self._gone.clear()
-            if self._added:
-                columns = zip(*self._added.values(), strict=True)
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, self._schema, strict=True)]
-                self._rows = pa.concat_tables([self._rows, pa.table(arrays, schema=self._schema)])
-                self._added.clear()
-            self._table = MemberTable(self._fields, self._rows)
-            if len(self) > MOST_JOINED or (self.form.predicate is not None and is_expensive(self.form.predicate)):
-                path = f"{folder}/{uuid.uuid4().hex}.parquet"
-                storage.write_table(path, self._rows)
-                self._table = MemberTable(self._fields, None, path)
-                self._paths.append(path)
-                for old in self._paths[:-2]:
-                    storage.delete(old)
-                self._paths = self._paths[-2:]
-        return self._table
-
-    @property
-    def windows(self) -> list[tuple[int, int, int]]:
-        """Those of its members, each once, where they may differ; once settled."""
-        columns = self._schema.names[-3:]
-        found = self._rows.select(columns).group_by(columns).aggregate([]).to_pylist()
-        return [tuple(row[name] for name in columns) for row in found]
-
-    @property
-    def latest(self) -> int:
-        """The largest `_since`, once settled."""
-        return int(pc.max(self._rows.column(SINCE)).as_py() or 0)
 
 
 @dataclass
@@ -124,22 +42,20 @@ class QueryClass(Standing):
     def table(self, shape: Shape) -> FormTable:
         """Where members with the predicate of a shape are."""
         self.settled = False
-        key = shape.predicate, shape.where
-        if key not in self.forms:
-            self.forms[key] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
-        return self.forms[key]
+        if shape.form not in self.forms:
+            self.forms[shape.form] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
+        return self.forms[shape.form]
 
     def drop(self, numbers: Sequence[int], shape: Shape) -> None:
         table = self.table(shape)
         table.drop(numbers)
         if not len(table):
-            del self.forms[shape.predicate, shape.where]
+            del self.forms[shape.form]
 
     def described(self) -> str:
-        """What its members share, in words."""
-        forms = "" if len(self.forms) == 1 else f" with {len(self.forms)} kinds of WHERE conditions"
+        """What it is to a member, in words."""
         others = "one other" if len(self) == 2 else f"{len(self) - 1:,} others"
-        return f"answered together with {others}, as a member of {self.name}{forms}"
+        return f"answered together with {others}, as a member of {self.name}"
 
     def settle(self) -> None:
         """Take in who has come and gone; between batches, so that a batch sees the same members from start to end."""
@@ -148,9 +64,10 @@ class QueryClass(Standing):
         assert self.shape is not None and self.storage is not None
         tables = list(self.forms.values())
         folder = f"{FOLDER}/{self.name}"
-        known = {table.form.name: table.settled(self.storage, folder) for table in tables}
+        parts = [part for table in tables for part in table.settled(self.storage, folder)]
+        known = {form.name: members for form, members in parts}
         self.members = Members(known, len(self.shape.above), max((table.latest for table in tables), default=0))
-        plan = with_forms(self.shape.plan, tuple(table.form for table in tables))
+        plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
@@ -163,11 +80,22 @@ class Classes:
     def __init__(self, storage: Storage, share_from: int) -> None:
         self._storage = storage
         self._share_from = share_from  # the how-manieth query of a shape is the first to be a member of a class
-        self._alone: dict[Any, int] = {}  # by shape, how many queries stand for themselves
+        self._alone: Counter[Any] = Counter()  # by shape, how many queries stand for themselves
         self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
         storage.delete_folder(FOLDER)
+
+    def stands_alone(self, shape: Shape, start: int | None, how_many: int) -> None:
+        """A query of this shape stands for itself (1), or does so no longer (-1)."""
+        key = _key(shape, start)
+        self._alone[key] += how_many
+        if not self._alone[key]:
+            del self._alone[key]
+
+    def reserve(self, log: str) -> None:
+        """A class has had this name: its answers may still lie about."""
+        self._last = max(self._last, int(log.removeprefix(CLASS)))
 
     def apart(self, shape: Shape, start: int | None) -> Seat:
         """Where queries go that look back: they begin together, in a class of their own."""
@@ -180,10 +108,13 @@ class Classes:
         found = self._by_key.get(key)
         if found is not None:
             return Seat(found.name, found.next_number, begin, start, slide_of(shape))
-        self._alone[key] = self._alone.get(key, 0) + 1
-        if self._alone[key] < self._share_from and not always:
+        if self._alone[key] + 1 < self._share_from and not always:
             return None
         return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
+
+    def of(self, shape: Shape, start: int | None) -> QueryClass | None:
+        """The class that a new query of this shape would find."""
+        return self._by_key.get(_key(shape, start))
 
     def take(
         self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None, count: int = 1
@@ -197,9 +128,8 @@ class Classes:
             self._by_log[seat.log] = found
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)
-            self._last = max(self._last, int(seat.log.removeprefix(CLASS)))
-        stream = next(op.name for op in shape.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
-        since = standing.since.get(stream, 0) if slide_of(shape) is None else 0  # windows may look back
+            self.reserve(seat.log)
+        since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
         if constants is None:
             found.table(shape).add(seat.number, since, shape.constants)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,15 +20,14 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
-from eddyline.log.answers import BATCH, QUERY, Seat, Shape
+from eddyline.log.answers import BATCH, QUERY, Reading, Seat
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
 from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
-from eddyline.sharing import Shape as SharedShape
-from eddyline.sharing import shape_of, with_forms
+from eddyline.sharing import Shape, shape_of, with_forms
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.classes import Classes, sharing_from
@@ -56,6 +54,8 @@ from eddyline.spark.work import Scans, once_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+#: the names under which a bound query keeps its shape, and whether it can be shared
+SHAPE, HARMLESS = "$shape", "$harmless"
 #: rows that a micro-batch takes at most, unless the user says otherwise
 BATCH_ROWS = 1_000_000
 
@@ -143,17 +143,16 @@ class Engine:
 
     def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
-        shape = _shape(query)
-        if shape is None or not _is_harmless(shape):
-            return None
-        return self.classes.seat(shape, start, closed)
+        shape = shared_shape(query)
+        return None if shape is None else self.classes.seat(shape, start, closed)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
         """Add a query to the executor, for itself or as a member of its class."""
         if seat is None:
+            self._count_alone(query, standing.start, 1)
             self.executor.add(standing)
             return
-        shape = _shape(query)
+        shape = shape_of_query(query)
         assert shape is not None
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
@@ -167,7 +166,7 @@ class Engine:
 
     def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
         """End members of a class; gives whether the class has ended with them."""
-        shape = _shape(query)
+        shape = shape_of_query(query)
         assert shape is not None
         with self.executor.changing:
             left = self.classes.leave(log, numbers, shape)
@@ -202,11 +201,20 @@ class Engine:
         stages = () if plan is None else cut(name, plan, query.columns)
         return Standing(name, stages, moment.reached, history, created, moment.entry, moment.arrived)
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: str, query: BoundQuery) -> None:
+        """End a query that stands for itself."""
+        found = [standing for standing in self.executor.queries() if standing.name == name]
+        for standing in found:
+            self._count_alone(query, standing.start, -1)
         self.executor.drop(name)
 
-    def shape(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Shape:
-        return Shape(name, query.kind, query.columns, seat)
+    def _count_alone(self, query: BoundQuery, start: int | None, how_many: int) -> None:
+        shape = None if query.history else shared_shape(query)
+        if shape is not None:
+            self.classes.stands_alone(shape, start, how_many)
+
+    def shape(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
+        return Reading(name, query.kind, query.columns, seat)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
@@ -428,12 +436,23 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
     return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
 
 
-@lru_cache(maxsize=1000)
-def _shape(query: BoundQuery) -> SharedShape | None:
-    return shape_of(query.plan, query.columns)
+def shape_of_query(query: BoundQuery) -> Shape | None:
+    """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
+    if SHAPE not in query.__dict__:
+        query.__dict__[SHAPE] = shape_of(query.plan, query.columns)
+    found: Shape | None = query.__dict__[SHAPE]
+    return found
 
 
-def _is_harmless(shape: SharedShape) -> bool:
+def shared_shape(query: BoundQuery) -> Shape | None:
+    """The shape of a query that can be answered together with others; None if it cannot."""
+    shape = shape_of_query(query)
+    if shape is not None and HARMLESS not in query.__dict__:
+        query.__dict__[HARMLESS] = _is_harmless(shape)
+    return shape if shape is not None and query.__dict__[HARMLESS] else None
+
+
+def _is_harmless(shape: Shape) -> bool:
     """Whether the kernel can do it: what it leaves to Spark may fail on a row, and would stop all members."""
     form = Form("", shape.predicate, shape.where)
     return why_not(with_forms(shape.plan, (form,))) is None

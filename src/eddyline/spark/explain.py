@@ -76,8 +76,15 @@ def is_once(stage: Stage) -> bool:
 
 def _kernel_plan(work: Work) -> list[str]:
     """The statement, one part a line; what is kept because several parts need it has a star."""
-    parts = re.findall(r"(f\d+) AS (NOT )?MATERIALIZED \((.*?)\)(?=, f\d+ AS | SELECT )", work.statement)
-    end = work.statement.rpartition(") SELECT ")[2]
+    lines = []
+    for found in work.found:
+        lines += [*_parts(found.statement), *(f"  {line}" for line in found.described())]
+    return [*lines, *_parts(work.statement)]
+
+
+def _parts(statement: str) -> list[str]:
+    parts = re.findall(r"(f\d+) AS (NOT )?MATERIALIZED \((.*?)\)(?=, f\d+ AS | SELECT )", statement)
+    end = statement.rpartition(") SELECT ")[2]
     return [*(f"  {name}{'' if melted else '*'}: {text}" for name, melted, text in parts), f"  SELECT {end}"]
 
 
@@ -110,10 +117,11 @@ class Passed:
         self._engine = engine
         self.spark = engine.spark
         self._imagined = imagined
-        self.stages = cut(question.name, question.plan, question.columns)
         self._folder = f"explain/{uuid.uuid4().hex}"
         at_work = [query for query in engine.executor.queries() if query.name == question.name]
         self._standing = at_work[0] if at_work else None
+        self._members = None if self._standing is None else self._standing.members
+        self.stages = cut(question.name, question.plan, question.columns)
         self._logs = {name: _all_fresh(log) for name, log in engine.logs().items()}
         self._start = self._first_tick(question)
         clock = engine.ingest.clock
@@ -170,6 +178,7 @@ class Passed:
             lambda table, ticks: [Snapshot(LOW, lambda frames: engine.tables.frame(table, known(table), frames))],
         )
         view.since = {} if self._standing is None else self._standing.since
+        view.members = self._members
         return view
 
     def _shown(self, log: Log) -> Log:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.eddy.knowledge import Knowledge
@@ -18,6 +19,7 @@ from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.log.results import StageResult
+from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.stages import LINEAR, Stage
@@ -65,7 +67,7 @@ def works_of(
     """
     works = []
     functions = _functions(stage)
-    for part in _parts(stage, view):
+    for one, part in _parts(stage, view):
         sheet = Sheet()
         reads = 0
 
@@ -74,7 +76,7 @@ def works_of(
             reads += rows
 
         try:
-            frame = stage_frame(stage, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
+            frame = stage_frame(one, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
         except Untranslatable:
             return None
         if reads > MOST_ROWS:
@@ -111,10 +113,25 @@ def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:
     return not fresh & seen and not any(segment.minus for log in view.logs.values() for segment in log.fresh)
 
 
-def _parts(stage: Stage, view: Batch) -> list[Batch]:
-    """A stage that works tuple by tuple is spread over tasks, each with some of the new segments."""
+def _parts(stage: Stage, view: Batch) -> list[tuple[Stage, Batch]]:
+    """A stage that works tuple by tuple is spread over tasks, each with some of the new segments.
+
+    What indexes find can be looked at piece by piece; rows that are joined with members would come again with every
+    piece, so those are another part.
+    """
     if stage.kind != LINEAR:
-        return [view]
+        return [(stage, view)]
+    stages = [stage]
+    match = next((op for op in stage.plan.walk() if isinstance(op, StreamMatch)), None)
+    if match is not None and view.members is not None:
+        in_files = [form for form in match.forms if view.members.tables[form.name].path is not None]
+        others = [form for form in match.forms if form not in in_files]
+        if in_files and others:
+            stages = [replace(stage, plan=with_forms(stage.plan, tuple(forms))) for forms in (in_files, others)]
+    return [(one, part) for one in stages for part in _by_segments(view)]
+
+
+def _by_segments(view: Batch) -> list[Batch]:
     ((name, log),) = view.logs.items()
     if len(log.fresh) < 2 or any(segment.minus for segment in log.fresh):
         return [view]

@@ -20,6 +20,7 @@ from eddyline.algebra.relational import (
     WindowJoin,
     WindowSort,
 )
+from eddyline.algebra.sharing import MemberWindow, StreamMatch, WindowMatch
 from eddyline.algebra.stream import (
     DStream,
     IStream,
@@ -48,6 +49,7 @@ from eddyline.spark.evaluate.tables import scan_grid
 from eddyline.spark.evaluate.timed import grid_of
 from eddyline.spark.stages import RELATION, STREAM, Stage, is_relation
 
+_MATCHED = "each row once for every member that wants it"
 _AT_CHANGES = "anew at every tick where its input changes"
 
 
@@ -211,5 +213,8 @@ _REMARKS: dict[type[Operator], Callable[[_Description, Any], str]] = {
     IStream: _Description.to_stream,
     DStream: _Description.to_stream,
     StreamLookup: lambda self, node: "tuple by tuple",
+    StreamMatch: lambda self, node: _MATCHED,
+    WindowMatch: lambda self, node: _MATCHED,
+    MemberWindow: _Description.time_window,
     RelationChanges: lambda self, node: "what enters and leaves at each tick",
 }

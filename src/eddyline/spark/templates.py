@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter
+from eddyline.algebra.literals import with_literals
 from eddyline.algebra.node import Operator, expressions_of
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.types import DataType
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
+from eddyline.log.answers import python_rows
 from eddyline.sharing import Shape, shape_of
 
 
@@ -69,3 +73,14 @@ def _patterns(shape: Shape) -> set[int]:
     calls = [] if shape.predicate is None else [e for e in shape.predicate.walk() if isinstance(e, Call)]
     found = [call.arguments[1] for call in calls if call.function == "like"]
     return {int(column.name[1:]) for column in found if isinstance(column, Column) and column.relation == MEMBER}
+
+
+def with_values(query: BoundQuery, row: pa.Table) -> BoundQuery:
+    """A query with parameters as the one that it stands for, whose values are a row of a table."""
+    values = dict(zip(row.column_names, python_rows(row.column_names, row)[0], strict=True))
+
+    def given(literal: Literal) -> Literal:
+        known = literal.value
+        return Literal(values[known.name], literal.type) if isinstance(known, Parameter) else literal
+
+    return replace(query, plan=with_literals(query.plan, given))

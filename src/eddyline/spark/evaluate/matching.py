@@ -114,6 +114,8 @@ def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:
     """What no index serves is looked at on the candidates only."""
     if asked.constants or ranges.rest is not None:
         found = found.join(asked.members.frame(form.name, asked.frames), QUERY)
+    else:
+        found = asked.members.tables[form.name].standing(found, asked.frames)
     if ranges.rest is not None:
         found = selected(found, ranges.rest, asked.names)
     return found.selectExpr(*asked.columns, *asked.extra)

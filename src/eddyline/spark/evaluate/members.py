@@ -18,18 +18,24 @@ SINCE = "_since"
 class MemberTable:
     """The members of one form: `_query`, `_since`, and the constants as _p0, …, _a0, …
 
-    Few come along with the work, as `rows`; many are in a file, where workers find them and keep them.
+    Few come along with the work, as `rows`; many are in a file, where workers find them and keep them. Those who have
+    left since it was written are in `gone`.
     """
 
     fields: Mapping[str, str]  # the columns with their types in Spark
     rows: pa.Table | None
     path: str | None = None
+    gone: pa.Table | None = None
 
     def frame(self, frames: Frames) -> Frame:
         if self.path is not None:
-            return frames.read([self.path], self.fields, list(self.fields))
+            return self.standing(frames.read([self.path], self.fields, list(self.fields)), frames)
         assert self.rows is not None
-        return frames.table(self.rows)
+        return self.standing(frames.table(self.rows), frames)
+
+    def standing(self, frame: Frame, frames: Frames) -> Frame:
+        """The rows without those of members who have left."""
+        return frame if self.gone is None else frame.join(few(frames.table(self.gone)), QUERY, "left_anti")
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,9 @@ def sort(node: WindowSort, windows: Windows) -> Windows:
     """A window is a bag; its order matters for LIMIT and OFFSET, and for how it is shown at last."""
     if node.limit is None and not node.offset:
         return windows
-    ranked = with_rank(node, windows.rows, windows.head, windows.width)
+    names = names_in(node.input.schema)
+    counted = windows.head if node.member is None else [*windows.head, names(node.member)]
+    ranked = with_rank(node, windows.rows, counted, windows.width)
     last = "" if node.limit is None else f" AND _rank <= {node.offset + node.limit}"
     return windows.with_rows(ranked.where(f"_rank > {node.offset}{last}").drop("_rank"))
 

@@ -1,0 +1,61 @@
+"""SHOW QUERIES: the queries that stand, and what each of them shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.database.definitions import Definitions
+from eddyline.database.sets import lower
+from eddyline.spark.engine import Engine, shape_of_query
+from eddyline.spark.explain_class import form_text
+
+#: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
+#: asks, p0, p1, … for the constants in which members of one form differ
+COLUMNS = {
+    "name": pa.string(),
+    "kind": pa.string(),
+    "class": pa.string(),
+    "members": pa.int64(),
+    "reads": pa.string(),
+    "form": pa.string(),
+}
+
+
+def listed(definitions: Definitions, engine: Engine, pattern: str) -> pa.Table:
+    """The queries whose names are LIKE a pattern."""
+
+    @cache
+    def size(log: str) -> int:
+        return len(engine.classes.named(log))
+
+    rows = []
+    for query in definitions.queries.values():
+        record = query.record
+        shared = (None, 1) if record.seat is None else (record.log, size(record.log))
+        form = None if record.seat is None else _form(query.query)
+        rows.append((record.name, record.kind, *shared, ", ".join(query.query.streams), form))
+    columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
+    tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
+    for many in definitions.sets:
+        members, log = many.members, many.members.seat.log
+        same = (members.record.query.kind, log, size(log), ", ".join(many.query.streams), _form(many.query))
+        tables.append(_repeated(members.names, same))
+    table = pa.concat_tables(tables)
+    return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))
+
+
+def _repeated(names: pa.Array, same: Sequence[str | int | None]) -> pa.Table:
+    """The rows of queries that differ in nothing but their names."""
+    types = list(COLUMNS.values())[1:]
+    columns = [pa.repeat(pa.scalar(value, type_), len(names)) for value, type_ in zip(same, types, strict=True)]
+    return pa.table([names, *columns], list(COLUMNS))
+
+
+def _form(query: BoundQuery) -> str | None:
+    shape = shape_of_query(query)
+    return None if shape is None else form_text(shape.predicate)

@@ -1,0 +1,110 @@
+"""EXPLAIN of a query class: who is in it, how its members are found for a row, and what it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eddyline.algebra.expression import Column, Expr, TypedExpr
+from eddyline.algebra.naming import sql_text
+from eddyline.algebra.sharing import MEMBER, MemberWindow
+from eddyline.algebra.user_function import is_expensive
+from eddyline.algebra.window import TimeWindow
+from eddyline.kernels.ranges import ranges_of
+from eddyline.spark.analyze import analyze
+from eddyline.spark.classes import QueryClass
+from eddyline.spark.executor import Standing
+from eddyline.spark.explain import Question, explain
+from eddyline.spark.form_table import MOST_JOINED, FormTable
+from eddyline.spark.physical import counted
+
+if TYPE_CHECKING:
+    from eddyline.spark.engine import Engine
+
+#: so many forms, and so many others who share, are named; the rest is counted
+_NAMED = 8
+
+
+def explain_class(engine: Engine, found: QueryClass, run: bool) -> str:
+    """The class and its plan; with `run`, what running it over all that has passed costs."""
+    with engine.executor.changing:
+        found.settle()
+    plan, columns = found.stages[-1].plan, found.stages[-1].columns
+    question = Question(found.name, plan, columns)
+    told = analyze(engine, question) if run else explain(engine, question)
+    return "\n".join([*_about(found, engine.executor.queries()), told])
+
+
+def form_text(predicate: TypedExpr | None) -> str:
+    """What a form asks, p0, p1, … for the constants of a member."""
+    if predicate is None:
+        return "everything"
+
+    def bare(expr: Expr) -> Expr | None:
+        return Column(expr.name, expr.type) if isinstance(expr, Column) and expr.relation == MEMBER else None
+
+    return str(sql_text(predicate.rewrite(bare)))  # type: ignore[arg-type]
+
+
+def _about(found: QueryClass, standing: Sequence[Standing]) -> list[str]:
+    tables = sorted(found.forms.values(), key=len, reverse=True)
+    lines = [f"class {found.name}: {counted(len(found), 'member')} in {counted(len(tables), 'form')}"]
+    for table in tables[:_NAMED]:
+        lines.append(f"  form {table.form.name}, {counted(len(table), 'member')}: {form_text(table.form.predicate)}")
+        lines.append(f"    {_how_found(table)}")
+    if len(tables) > _NAMED:
+        lines.append(f"  and {counted(len(tables) - _NAMED, 'more form')}")
+    windows = [window for window in _windows(found) if isinstance(window, MemberWindow)]
+    lines += [f"  members have windows of their own, in slices of {counted(w.unit, 'tick')}" for w in windows]
+    return [*lines, *(f"  {line}" for line in shares_of(found, standing))]
+
+
+def _how_found(table: FormTable) -> str:
+    predicate = table.form.predicate
+    if predicate is None:
+        return "all of them want every row"
+    if len(table) <= MOST_JOINED and not is_expensive(predicate):
+        return f"each row is compared with each of them: no more than {MOST_JOINED} are faster so"
+    ranges = ranges_of(predicate)
+    if ranges is None:
+        return "each row is compared with each of them: no index serves the condition"
+    attributes = ", ".join(sql_text(expr) for expr in ranges.attributes.values())
+    rest = "" if ranges.rest is None else "; the rest of the condition is checked on those it finds"
+    costly = [sql_text(expr) for expr in ranges.attributes.values() if is_expensive(expr)]
+    eddy = f"; an eddy decides for which rows {', '.join(costly)} must be computed, and when" if costly else ""
+    return f"a row finds those who want it by an index on {attributes}{rest}{eddy}"
+
+
+def shares_of(found: Standing, standing: Sequence[Standing]) -> list[str]:
+    """What a class or query has in common with the others at work."""
+    others = [other for other in standing if other.name != found.name]
+    lines = []
+    for stream in _streams(found):
+        readers = [other for other in others if stream in _streams(other)]
+        if readers:
+            lines.append(f"reads the same segments of {stream} as {_named(readers)}")
+    windows = {_window_key(window) for window in _windows(found)}
+    alike = [other for other in others if windows & {_window_key(window) for window in _windows(other)}]
+    return [*lines, *([f"has the same windows as {_named(alike)}"] if alike else [])]
+
+
+def _streams(standing: Standing) -> tuple[str, ...]:
+    own = {stage.name for stage in standing.stages}
+    return tuple(dict.fromkeys(name for stage in standing.stages for name in stage.streams if name not in own))
+
+
+def _windows(standing: Standing) -> list[TimeWindow]:
+    return [op for stage in standing.stages for op in stage.plan.walk() if isinstance(op, TimeWindow)]
+
+
+def _window_key(window: TimeWindow) -> tuple[object, ...]:
+    return type(window), window.scope, window.slide
+
+
+def _named(others: Sequence[Standing]) -> str:
+    names = [
+        f"{other.name} ({counted(len(other), 'member')})" if isinstance(other, QueryClass) else other.name
+        for other in others[:_NAMED]
+    ]
+    more = len(others) - len(names)
+    return ", ".join([*names, *([f"{more:,} more"] if more else [])])

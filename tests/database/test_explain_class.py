@@ -1,0 +1,85 @@
+"""EXPLAIN and SHOW QUERIES tell who is answered together with whom, how, and what else is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import eddyline
+from eddyline import testing
+
+WINDOW = "CREATE QUERY {name} AS SELECT COUNT(*) AS n FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC] WHERE x > {low}"
+
+
+@pytest.fixture(scope="module")
+def db(spark: object) -> Iterator[eddyline.Database]:
+    with testing.database() as opened:
+        opened.sql("CREATE STREAM s (x INTEGER, d DOUBLE, st STRING, t INTEGER) TIMESTAMP BY t")
+        for n in range(1, 21):
+            opened.sql(f"CREATE QUERY q{n} AS SELECT x FROM s WHERE x > {n} AND st LIKE 'a{n}%'")
+        opened.sql("CREATE QUERY other AS SELECT x FROM s WHERE d < 5 OR d IS NULL")
+        opened.sql(";".join(WINDOW.format(name=f"w{n}", low=n) for n in range(3)))
+        opened.queries("SELECT st FROM s WHERE d > :low AND x = :x", {"low": [0.5, 1.5, 2.5], "x": [1, 2, 3]}, name="m")
+        opened.stream("s").push([(n, float(n), f"a{n}", n) for n in range(1, 31)])
+        opened.flush()
+        yield opened
+
+
+def test_a_member_tells_of_its_class_and_of_itself(db: eddyline.Database) -> None:
+    text = db.sql("EXPLAIN q7")
+    for part in (
+        "answered together with 19 others, as a member of ~class1",
+        "class ~class1: 20 members in 2 forms",
+        "form f1, 19 members: s.x > p0 AND s.st LIKE p1\n"
+        "    a row finds those who want it by an index on s.x; the rest of the condition is checked on those it finds",
+        "1 member: s.d < p0 OR s.d IS NULL\n    each row is compared with each of them: no more than 8 are faster so",
+        "reads the same segments of s as q1, w0, ~class2 (2 members), ~class3 (3 members)",
+        "StreamMatch (Forms 2): each row once for every member that wants it",
+        "by itself it would be:",
+        "s.x>7 and s.st LIKE 'a7%'",
+    ):
+        assert part in text
+
+
+def test_windows_that_others_have_too_are_told(db: eddyline.Database) -> None:
+    text = db.sql("EXPLAIN w2")
+    assert "has the same windows as w0" in text and "WindowMatch (Forms 1)" in text
+
+
+def test_a_query_of_a_template_is_explained_with_its_constants(db: eddyline.Database) -> None:
+    text = db.sql("EXPLAIN `M.2`")
+    assert "class ~class3: 3 members in 1 form" in text and "s.d > p0 AND s.x = p1" in text
+    assert 'Predicate "s.d>1.5D and s.x=2L"' in text
+    assert "s.d>1.5D" in db.sql("EXPLAIN ALGEBRA `m.2`")
+    with pytest.raises(eddyline.EddylineError, match=r"m\.4"):
+        db.sql("EXPLAIN `m.4`")
+
+
+def test_a_text_of_a_shape_that_is_known_tells_so(db: eddyline.Database) -> None:
+    text = db.sql("EXPLAIN SELECT x FROM s WHERE x > 99")
+    assert "queries of this shape are answered together:\n\nclass ~class1: 20 members" in text
+    assert "answered together" not in db.sql("EXPLAIN SELECT t FROM s WHERE x > 99")
+
+
+@pytest.mark.parametrize(("name", "wrote"), [("q7", "wrote "), ("`m.2`", "wrote 3 rows in"), ("w1", "wrote ")])
+def test_what_the_class_costs_is_measured(db: eddyline.Database, name: str, wrote: str) -> None:
+    before = len(db.query(name.strip("`")).fetch())
+    text = db.sql(f"EXPLAIN ANALYZE {name}")
+    assert "read 30 rows of 1 segment" in text and wrote in text and "by itself" not in text
+    assert len(db.query(name.strip("`")).fetch()) == before
+
+
+def test_show_queries_tells_what_is_read_and_asked(db: eddyline.Database) -> None:
+    shown = {row["name"]: row for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
+    assert shown["q9"] == {
+        "name": "q9",
+        "kind": "stream",
+        "class": "~class1",
+        "members": 20,
+        "reads": "s",
+        "form": "s.x > p0 AND s.st LIKE p1",
+    }
+    assert (shown["m.3"]["members"], shown["m.3"]["form"]) == (3, "s.d > p0 AND s.x = p1")
+    assert (shown["q1"]["class"], shown["q1"]["form"], shown["q1"]["reads"]) == (None, None, "s")
+    assert len(db.sql("SHOW QUERIES LIKE 'M%'").to_arrow()) == 3
