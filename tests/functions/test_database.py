@@ -193,7 +193,7 @@ def classes(db: Database) -> dict[str, str | None]:
 @pytest.mark.parametrize("few", [0, 8])
 def test_constants_beside_a_call_are_shared_those_inside_are_not(spark: Any, few: int) -> None:
     everyone = patch.dict(os.environ, EDDYLINE_SHARE_FROM="1")
-    with kernels_alone(), everyone, patch("eddyline.spark.classes.MOST_JOINED", few), testing.database() as db:
+    with kernels_alone(), everyone, patch("eddyline.spark.form_table.MOST_JOINED", few), testing.database() as db:
         db.sql(STREAM)
         db.function("plus", lambda x, y: pc.add(x, y), returns="DOUBLE", arguments=["DOUBLE", "DOUBLE"])
         db.sql("CREATE QUERY a AS SELECT v FROM s WHERE plus(v, 1) > 2")

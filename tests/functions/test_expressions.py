@@ -51,7 +51,7 @@ def test_the_code_is_part_of_what_is_called() -> None:
 
 def test_its_result_is_an_attribute_of_the_index() -> None:
     ranges = ranges_of(Call(">", (call(score(), X), Column("p0", DOUBLE, MEMBER)), BOOLEAN))
-    assert ranges is not None and ranges.exact
+    assert ranges is not None and ranges.rest is None
     assert list(ranges.attributes.values()) == [call(score(), X)]
 
 
