@@ -171,7 +171,7 @@ def test_what_comes_piece_by_piece_comes_once(db: Any, forms: int) -> None:
     others = ["d < {}", "x <> {}", "x >= {} AND d > 0", "x > {} OR d IS NULL"][: forms - 1]
     db.queries("SELECT x FROM s WHERE x > :low", {"low": list(range(-20, 0))}, name="m")
     late = [db.sql(f"CREATE QUERY q{n} AS SELECT x FROM s WHERE {text.format(3)}") for n, text in enumerate(others)]
-    with patch("eddyline.kernels.task.MOST_PAIRS", 7):
+    with patch("eddyline.kernels.matching.MOST_PAIRS", 7):
         push(db, *((x, 1.0, "") for x in (1, 3, 5)))
     assert all(rows(db.query(f"m.{n}")) == [(1,), (3,), (5,)] for n in range(1, 21))
     expected = [[(1,), (3,), (5,)], [(1,), (5,)], [(3,), (5,)], [(5,)]]

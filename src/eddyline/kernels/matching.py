@@ -77,7 +77,7 @@ class Match:
         return lines
 
     def tables(
-        self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies, most: int = MOST_PAIRS
+        self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table]]:
         """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
@@ -90,7 +90,7 @@ class Match:
             adapt(filter_)
             chosen = self._routed(asked, filter_, rows, computed, eddies)
             given = _attributes(asked, rows, chosen, computed)
-            for found in filter_.matches_in_pieces(given, most):
+            for found in filter_.matches_in_pieces(given, MOST_PAIRS):
                 places = found.rows if chosen is None else chosen[found.rows]
                 yield asked.leaf, kept.take(pa.array(places)).append_column(self.number, pa.array(found.members))
 
