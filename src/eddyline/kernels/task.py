@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,21 +59,23 @@ class Work:
 
 @dataclass(frozen=True)
 class Reference:
-    """A segment that a task has written, or why the kernel could not do its work."""
+    """A segment that a task has written, or why the kernel could not do its work, or how long all of it took."""
 
     stage: str
     segment: Segment | None
     refused: str = ""
+    seconds: float = 0.0
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
     """What Spark calls in a task, with the works of its partition."""
     for work in works:
-        storage = Storage(work.root)
+        storage, began = Storage(work.root), time.monotonic()
         try:
             yield from written(_computed(work), work.stage, work.batch, storage, work.folder)
         except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
             yield Reference(work.stage, None, str(problem).splitlines()[0])
+        yield Reference(work.stage, None, seconds=time.monotonic() - began)
 
 
 def _computed(work: Work) -> Iterator[pa.RecordBatch]:
