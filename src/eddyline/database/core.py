@@ -40,6 +40,7 @@ from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
+from eddyline.spark.fairness import Policy
 from eddyline.spark.staging import Staging
 
 #: how soon after a batch its commit is looked for
@@ -82,7 +83,15 @@ class Core:
             self.statements = StatementLog(self.storage)
             definitions = self.statements.read()
             self.engine = Engine(
-                root, master, batch_rows, self.rejects.add, self._batch_done, self.warnings.append, self.now, pace=pace
+                root,
+                master,
+                batch_rows,
+                self.rejects.add,
+                self._batch_done,
+                self.warnings.append,
+                self.now,
+                pace=pace,
+                policy=Policy(),
             )
             for definition in definitions:
                 self._replay(definition)

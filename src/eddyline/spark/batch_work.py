@@ -242,9 +242,7 @@ class BatchWork:
         if start is None:
             return None
         memory = query.memory.setdefault(stage.name, {})
-        view = Batch(
-            self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since
-        )
+        view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
         view.members = query.members
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
@@ -316,7 +314,9 @@ def _levels(queries: Sequence[tuple[Standing, Stretch]]) -> list[list[tuple[Stan
     known: set[str] = set()
     levels = []
     while waiting:
-        ready = [(q, stretch, s) for q, stretch, s in waiting if all(n in known or n in stretch.logs for n in s.streams)]
+        ready = [
+            (q, stretch, s) for q, stretch, s in waiting if all(n in known or n in stretch.logs for n in s.streams)
+        ]
         if not ready:
             break  # they read a stream that was dropped
         levels.append(ready)

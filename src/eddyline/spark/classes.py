@@ -20,10 +20,10 @@ from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
 from eddyline.spark.evaluate.members import SINCE, Members, MemberTable
-from eddyline.spark.executor import Standing
 from eddyline.spark.literal import spark_type
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
+from eddyline.spark.standing import Standing
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2

@@ -99,7 +99,7 @@ class Extent:
 
 def extent_of(stage: Stage, logs: Mapping[str, Log], start: int | None, closed: int | None) -> Extent:
     """`logs` are the streams of the stage as they stood when its query began to look back."""
-    mine = [logs[name] for name in stage.streams]
+    mine = [logs[name] for name in stage.streams if name in logs]
     rows = sum(segment.rows for log in mine for segment in log.segments)
     if stage.kind in (LINEAR, LOOKUP) and len(mine) == 1:
         return Extent(INDEXES, 0, mine[0].last_index, rows, 1)
