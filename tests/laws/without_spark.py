@@ -20,10 +20,10 @@ from eddyline.spark.lanes import LanesInTurn
 
 def _flush(engine: Engine, meanwhile: object = None) -> None:
     while engine.journal.number > engine.executor.results.last.entry or engine.executor.is_behind:
-        _one_batch(engine)
+        one_batch(engine)
 
 
-def _one_batch(engine: Engine) -> None:
+def one_batch(engine: Engine) -> None:
     entry, batch = engine.journal.number, engine.executor.results.last.batch + 1
     offset = json.dumps({"_entry": entry})
     engine.storage.write(f"checkpoint/offsets/{batch}", f"v1\n{{}}\n{offset}".encode())
