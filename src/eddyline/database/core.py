@@ -27,6 +27,7 @@ from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
 from eddyline.database.sets import NAME, QuerySet, Standing, like
 from eddyline.database.statements import DROP_LIKE, Definition, SetRecord, StatementLog
+from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable
 from eddyline.log.segment import Segment
@@ -41,6 +42,7 @@ from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.fairness import Policy
+from eddyline.spark.past import Progress
 from eddyline.spark.staging import Staging
 
 #: how soon after a batch its commit is looked for
@@ -161,20 +163,29 @@ class Core:
         return dropped
 
     def listed(self, pattern: str) -> pa.Table:
-        """The queries whose names are LIKE a pattern: name, kind, and the class they are members of, with its size."""
+        """The queries whose names are LIKE a pattern: name, kind, the class they are members of with its size, their
+        priority, and how they are: live, behind, backfill with how much of it, or stopped."""
         queries = [query.record for query in self.definitions.queries.values()]
         names = [pa.array([record.name for record in queries], pa.string())]
-        rows = [(record.kind, None if record.seat is None else record.log) for record in queries]
+        rows = [
+            (query.record.kind, query.record.seat is not None, query.record.log, query.query.priority)
+            for query in self.definitions.queries.values()
+        ]
         for many in self.definitions.sets:
             names.append(many.members.names)
-            rows += [(many.members.record.query.kind, many.members.seat.log)] * len(many.members)
-        sizes = {log: len(self.engine.classes.named(log)) for log in {log for _, log in rows if log is not None}}
+            rows += [(many.members.record.query.kind, True, many.members.seat.log, many.query.priority)] * len(
+                many.members
+            )
+        sizes = {log: len(self.engine.classes.named(log)) if shared else 1 for _, shared, log, _ in set(rows)}
+        states = {log: self.state_of(log) for log in sizes}
         table = pa.table(
             {
                 "name": pa.chunked_array(names),
-                "kind": pa.array([kind for kind, _ in rows], pa.string()),
-                "class": pa.array([log for _, log in rows], pa.string()),
-                "members": pa.array([1 if log is None else sizes[log] for _, log in rows], pa.int64()),
+                "kind": pa.array([kind for kind, _, _, _ in rows], pa.string()),
+                "class": pa.array([log if shared else None for _, shared, log, _ in rows], pa.string()),
+                "members": pa.array([sizes[log] for _, _, log, _ in rows], pa.int64()),
+                "priority": pa.array([priority for _, _, _, priority in rows], pa.int64()),
+                "state": pa.array([states[log] for _, _, log, _ in rows], pa.string()),
             }
         )
         return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), pattern.lower()))
@@ -210,7 +221,9 @@ class Core:
         if definition.many is not None:
             values = self.storage.read_table(definition.many.values)
             many = definition.many
-            query = self.definitions.bind_template(definition.text, types_of(values), many.looks_back, many.since)
+            query = self.definitions.bind_template(
+                definition.text, types_of(values), many.looks_back, many.since, many.priority
+            )
             self.add_set(many, query, values)
             return
         if definition.kind == DROP_LIKE:
@@ -404,6 +417,19 @@ class Core:
 
     def problem_of(self, query: StandingQuery) -> str | None:
         return self.engine.stopped().get(query.record.log)
+
+    def state_of(self, log: str) -> str:
+        """How the query or query class is that has a log."""
+        found = self.engine.executor.results.stages.get(log)
+        if found is not None and found.failed:
+            return STOPPED
+        progress = self.engine.executor.progress(log)
+        if progress is not None:
+            return f"{BACKFILL} {progress}"
+        return BEHIND if self.engine.executor.is_late(log) else LIVE
+
+    def progress_of(self, query: StandingQuery) -> Progress | None:
+        return self.engine.executor.progress(query.record.log)
 
     def restart(self) -> None:
         self._restarted = time.monotonic()

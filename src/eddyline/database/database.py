@@ -130,7 +130,16 @@ class Database:
             counts = (0, 0) if stage is None else (stage.plus, stage.minus)
             shared = None if seat is None else seat.log
             queries.append(
-                QueryStatus(query.record.name, query.record.kind, start, *counts, core.problem_of(query), shared)
+                QueryStatus(
+                    query.record.name,
+                    query.record.kind,
+                    start,
+                    *counts,
+                    core.problem_of(query),
+                    shared,
+                    core.state_of(query.record.log),
+                    query.query.priority,
+                )
             )
         return Status(
             path=core.storage.root,

@@ -206,7 +206,8 @@ class Engine:
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         stages = () if plan is None else cut(name, plan, query.columns)
-        return Standing(name, stages, moment.reached, history, created, moment.entry, moment.arrived)
+        start = moment.reached
+        return Standing(name, stages, start, history, created, moment.entry, moment.arrived, priority=query.priority)
 
     def drop(self, name: str) -> None:
         self.executor.drop(name)

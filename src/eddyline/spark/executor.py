@@ -22,7 +22,7 @@ from eddyline.spark.batch_work import Added, BatchWork, Means, Stretch, Stretche
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import Lane, Lanes, Step
-from eddyline.spark.past import extent_of
+from eddyline.spark.past import Progress, extent_of
 from eddyline.spark.patience import retried
 from eddyline.spark.source import ENTRY
 from eddyline.spark.standing import Standing
@@ -142,7 +142,7 @@ class Executor:
         """Whether a query is answered less far than the common batch, or a lane has something to commit."""
         return bool(self.results.positions) or (self._lanes is not None and self._lanes.busy)
 
-    def past_share(self, name: str) -> float | None:
+    def progress(self, name: str) -> Progress | None:
         """How much of the past a query has answered that looks back; None if it is through, or never did."""
         with self._guard:
             query, position = self._queries.get(name), self.results.positions.get(name)
@@ -150,11 +150,17 @@ class Executor:
                 return None
             if position is None:
                 begun = any(stage.name in self.results.stages for stage in query.stages)
-                return 0.0 if query.history and not begun else None
+                return Progress() if query.history and not begun else None
             if position.past is None:
                 return None
             lane = None if self._lanes is None else self._lanes.get(name)
-            return 0.0 if lane is None or lane.share is None else lane.share
+            if lane is None or lane.whole is None:
+                return Progress()
+            return lane.whole.progress(position.past, len(query.stages))
+
+    def is_late(self, name: str) -> bool:
+        """Whether a query is answered less far than the common batch."""
+        return name in self.results.positions
 
     def lane_reads(self) -> set[str]:
         """Files that must stay, because a lane may be reading them."""
@@ -328,8 +334,8 @@ class Executor:
         query, now = self._queries[name], self.results.positions.get(name)
         self._policy.spent(lane.added.seconds)
         self._lanes.committed(lane)
-        if lane.share is not None and (now is None or now.past is None):  # from here on it is as any other
-            lane.share = None
+        if lane.whole is not None and (now is None or now.past is None):  # from here on it is as any other
+            lane.whole = None
             lane.pace.forget()
             self._policy.forget(name)
         if now is None:
@@ -389,11 +395,10 @@ class Executor:
         stage = query.stages[past.stage]
         begun = self.results.stages.get(stage.name)
         start = query.start if begun is None else begun.start
-        whole = extent_of(stage, logs, start, at.closed)
+        lane.whole = extent_of(stage, logs, start, at.closed)
         if past.done is None:
             lane.pace.forget()  # the stage before counted something else
-        piece = whole.piece(past, self._policy.size(lane.pace))
-        lane.share = (past.stage + whole.share(past)) / len(query.stages)
+        piece = lane.whole.piece(past, self._policy.size(lane.pace))
         return Stretch(at, at, (), logs, piece), piece.behind(at, len(query.stages)), piece.size
 
 

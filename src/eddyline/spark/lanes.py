@@ -20,7 +20,9 @@ from eddyline.kernels.task import Reference, Work
 from eddyline.log.results import Position
 from eddyline.spark.batch_work import Added, BatchWork, Runner
 from eddyline.spark.fairness import Pace
+from eddyline.spark.past import Extent
 from eddyline.spark.patience import retried
+from eddyline.spark.pools import pool_of
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import Cancelled
@@ -29,16 +31,11 @@ from eddyline.spark.turns import Turns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: how a job of Spark's fair scheduler is told which pool it belongs to, and how our pools are called
+#: tells which pool of Spark's fair scheduler the jobs of a thread belong to
 _POOL = "spark.scheduler.pool"
 #: how long the end of a database waits for lanes that were told to stop
 _PATIENCE = 10.0
 Gate = Callable[[Runner, Sequence[Work]], list[Reference]]
-
-
-def pool_of(priority: int) -> str:
-    """The pool of Spark's scheduler for lanes of a priority."""
-    return f"eddyline-{priority}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Lane:
     weight: int
     pace: Pace = field(default_factory=Pace)
     group: str = field(default_factory=lambda: f"eddyline-lane-{uuid.uuid4().hex}")
-    share: float | None = None  # how much of the past is answered, if it is at that
+    whole: Extent | None = None  # the past of the stage that it is at, if it is at that
     step: Step | None = None  # at work, or done and not yet committed
     thread: threading.Thread | None = None
     added: Added | None = None
@@ -232,4 +229,4 @@ class LanesInTurn(Lanes):
         self._have_a_batch()
 
 
-__all__ = ["Lane", "Lanes", "LanesInTurn", "Step", "pool_of"]
+__all__ = ["Lane", "Lanes", "LanesInTurn", "Step"]

@@ -71,6 +71,19 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How much of the past is answered: a fraction of all, and of the stage at work how many ticks or indexes."""
+
+    fraction: float = 0.0
+    done: int = 0
+    total: int = 0
+    unit: str = TICKS
+
+    def __str__(self) -> str:
+        return f"{self.fraction:.0%}".replace("%", " %")
+
+
+@dataclass(frozen=True)
 class Extent:
     """The whole past of a stage, in ticks or indexes, after `first` and up to `last`."""
 
@@ -91,10 +104,10 @@ class Extent:
         high = low + max(1, wanted, self.least, total // _MOST_PIECES)
         return Piece(past.stage, self.by, low, min(high, self.last), begins, high >= self.last)
 
-    def share(self, past: Past) -> float:
-        """How much of it is answered."""
-        done = 0 if past.done is None else past.done - self.first
-        return min(1.0, done / max(1, self.last - self.first))
+    def progress(self, past: Past, stages: int) -> Progress:
+        """How far a query of so many stages has come, of which this is the one at work."""
+        done, total = 0 if past.done is None else past.done - self.first, self.last - self.first
+        return Progress((past.stage + min(1.0, done / max(1, total))) / stages, done, total, self.by or "steps")
 
 
 def extent_of(stage: Stage, logs: Mapping[str, Log], start: int | None, closed: int | None) -> Extent:
@@ -128,4 +141,4 @@ def _width(window: TimeWindow | HopWindow) -> int:
     return window.range if isinstance(window, HopWindow) else window.scope.end - window.scope.start + 1
 
 
-__all__ = ["INDEXES", "TICKS", "Extent", "Piece", "extent_of"]
+__all__ = ["INDEXES", "TICKS", "Extent", "Piece", "Progress", "extent_of"]
