@@ -364,13 +364,13 @@ class Core:
             with self._news:
                 self._news.wait(min(left, _COMMIT) if self._reported > self.reader.last else left)
 
-    def flush(self) -> None:
+    def flush(self, meanwhile: Callable[[], None] | None = None) -> None:
         """Wait until everything that has come in is answered; without queries there is nothing to wait for."""
         self.check()
         if not self.definitions.queries and not self.definitions.sets:
             return
         try:
-            self.engine.flush()
+            self.engine.flush(meanwhile)
         except EddylineError:
             raise
         except Exception:
@@ -427,6 +427,17 @@ class Core:
         if progress is not None:
             return f"{BACKFILL} {progress}"
         return BEHIND if self.engine.executor.is_late(log) else LIVE
+
+    def backfills(self) -> dict[str, float]:
+        """By query, how much of the past it has answered, of those that are not through."""
+        found = {}
+        records = [query.record for query in list(self.definitions.queries.values())]
+        records += [many.members.record.query for many in list(self.definitions.sets)]
+        for record in records:
+            progress = self.engine.executor.progress(record.log)
+            if progress is not None:
+                found[record.name] = progress.fraction
+        return found
 
     def progress_of(self, query: StandingQuery) -> Progress | None:
         return self.engine.executor.progress(query.record.log)

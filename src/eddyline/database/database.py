@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 import weakref
 from types import TracebackType
@@ -17,6 +18,7 @@ from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Result, Steps
 from eddyline.database.stream import Pushed, StreamHandle
 from eddyline.language import parse_script
+from eddyline.output.backfill_bar import BackfillBar
 
 
 class Database:
@@ -91,9 +93,19 @@ class Database:
         self.flush()
         return pushed
 
-    def flush(self) -> None:
-        """Wait until everything that has come in is answered."""
-        self._core.flush()
+    def flush(self, progress: bool = False) -> None:
+        """Wait until everything that has come in is answered, by every query, also by those that look back.
+
+        With `progress`, a bar on stderr shows how far those are, if it is a terminal.
+        """
+        if not progress:
+            self._core.flush()
+            return
+        bar = BackfillBar(sys.stderr)
+        try:
+            self._core.flush(lambda: bar.report(self._core.backfills()))
+        finally:
+            bar.clear()
 
     def advance(self, tick: int, closed: bool = False) -> None:
         """Move the clock: nothing before `tick` is expected any more, and with `closed` nothing at it either.

@@ -136,7 +136,7 @@ class Upkeep:
         house = self._house
         results = self._log.folded(upto)
         standing = house.standing()
-        results.forget([name for name in results.stages if name not in standing])
+        results.forget([name for name in (*results.stages, *results.positions) if name not in standing])
         base = house.journal.at(results.needed)
         merging = self._merging if self._merging.done else None
         if merging is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NOTHING = StageResult()
-Runner = Callable[[Sequence[Work]], list[Reference]]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """When work may be done: at once and all together, or after a wait and only so many tasks at a time."""
+
+    taken: Callable[[], AbstractContextManager[None]] = nullcontext
+    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,12 +95,12 @@ class BatchWork:
         number: int,
         queries: Sequence[tuple[Standing, Stretch]],
         extents: Mapping[str, Extent],
-        in_turn: Callable[[Runner, Sequence[Work]], list[Reference]] = lambda runner, works: runner(works),
+        turn: Turn | None = None,
     ) -> None:
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
         self._queries, self._extents = queries, extents
-        self._in_turn = in_turn
+        self._turn = turn or Turn()
         names = {stage.name for query, _ in queries for stage in query.stages}
         # what others add meanwhile is none of its business
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
@@ -158,7 +166,8 @@ class BatchWork:
         if not frames:
             return kept
         began = time.monotonic()
-        found_on_spark = self._collected(frames)
+        with self._turn.taken():
+            found_on_spark = self._collected(frames)
         for name in frames:  # Spark does not tell them apart
             self._spent(name, (time.monotonic() - began) / len(frames))
         return [*kept, *found_on_spark]
@@ -167,8 +176,13 @@ class BatchWork:
         self._added.seconds[self._owner[stage]] += seconds
 
     def _run(self, works: Sequence[Work]) -> list[Reference]:
+        found: list[Reference] = []
+        width = self._turn.width or len(works)
         try:
-            return self._in_turn(lambda some: run(self._spark, some), works)
+            for first in range(0, len(works), width):
+                with self._turn.taken():
+                    found += run(self._spark, works[first : first + width])
+            return found
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem):
                 raise
@@ -355,4 +369,4 @@ def _tick(value: int | None) -> int:
     return LOW if value is None else value
 
 
-__all__ = ["Added", "BatchWork", "Means", "Runner", "Stretch", "Stretches", "clock_of", "derived_log", "given_logs"]
+__all__ = ["Added", "BatchWork", "Means", "Stretch", "Stretches", "Turn", "clock_of", "derived_log", "given_logs"]

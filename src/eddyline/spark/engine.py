@@ -332,7 +332,7 @@ class Engine:
             references = reader.option("batchRows", str(self._batch_rows)).load()
             writer = references.writeStream.foreachBatch(self.executor.process)
             self._query = writer.option("checkpointLocation", self.storage.url("checkpoint")).start()
-        if self.executor.results.positions:
+        if self.executor.is_behind:
             self.touch()  # queries that were left behind go on although nothing comes
 
     def flush(self, meanwhile: Callable[[], None] | None = None) -> None:

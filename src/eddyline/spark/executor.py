@@ -140,7 +140,8 @@ class Executor:
     @property
     def is_behind(self) -> bool:
         """Whether a query is answered less far than the common batch, or a lane has something to commit."""
-        return bool(self.results.positions) or (self._lanes is not None and self._lanes.busy)
+        late = any(name in self._queries for name in list(self.results.positions))
+        return late or (self._lanes is not None and self._lanes.busy)
 
     def progress(self, name: str) -> Progress | None:
         """How much of the past a query has answered that looks back; None if it is through, or never did."""
@@ -263,6 +264,7 @@ class Executor:
         """For queries that were left behind before a restart, and for new ones that look back."""
         if self._lanes is None or self._policy is None:
             return
+        self.results.forget([name for name in self.results.positions if name not in self._queries])
         for query in self._queries.values():
             if query.name in self._lanes or self._has_stopped(query):
                 continue
@@ -371,7 +373,7 @@ class Executor:
             after, size = self._catching_up(lane, at, target)
             stretch = Stretches(self._journal, self._extents, after).after(at, query)
         work = BatchWork(
-            self._means, self.results, number, [(query, stretch)], dict(self._extents), self._lanes.gate(lane)
+            self._means, self.results, number, [(query, stretch)], dict(self._extents), self._lanes.turn(lane)
         )
         return Step(work, after, size, number, any(stage.tables for stage in query.stages))
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from eddyline.errors import EddylineError
-from eddyline.kernels.task import Reference, Work
 from eddyline.log.results import Position
-from eddyline.spark.batch_work import Added, BatchWork, Runner
+from eddyline.spark.batch_work import Added, BatchWork, Turn
 from eddyline.spark.fairness import Pace
 from eddyline.spark.past import Extent
 from eddyline.spark.patience import retried
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _POOL = "spark.scheduler.pool"
 #: how long the end of a database waits for lanes that were told to stop
 _PATIENCE = 10.0
-Gate = Callable[[Runner, Sequence[Work]], list[Reference]]
 
 
 @dataclass(frozen=True)
@@ -189,19 +187,17 @@ class Lanes:
         with suppress(EddylineError):  # only if it ends before the folder can be written
             retried(self._nudge, self._stopping, self._on_trouble)
 
-    def gate(self, lane: Lane) -> Gate:
-        """How the works of a lane are run: in waves of few tasks, so that the common batch finds a core soon."""
+    def turn(self, lane: Lane) -> Turn:
+        """When a lane may work: in waves of few tasks, so that the common batch finds a core soon."""
 
-        def in_waves(runner: Runner, works: Sequence[Work]) -> list[Reference]:
-            found: list[Reference] = []
-            for first in range(0, len(works), self.turns.width):
-                with self.turns.taken(lane.name, lane.weight):
-                    if lane.gone:
-                        raise Cancelled
-                    found += runner(works[first : first + self.turns.width])
-            return found
+        @contextmanager
+        def taken() -> Iterator[None]:
+            with self.turns.taken(lane.name, lane.weight):
+                if lane.gone:
+                    raise Cancelled
+                yield
 
-        return in_waves
+        return Turn(taken, self.turns.width)
 
     # -- files --------------------------------------------------------------------------------------------------------
 

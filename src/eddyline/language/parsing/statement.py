@@ -101,7 +101,8 @@ class StatementParser(QueryParser):
         """WITH (priority = 3, …), between the name of a query and AS."""
         if not self._word("WITH"):
             return None
-        return self._in_parentheses(lambda: self._list(self._setting), "the settings")
+        found: list[syntax.Setting] = self._in_parentheses(lambda: self._list(self._setting), "the settings")
+        return found
 
     def _setting(self) -> syntax.Setting:
         first = self._curr
