@@ -15,7 +15,9 @@ import pytest
 
 import eddyline
 from eddyline import testing
+from eddyline.errors import StreamingFailed
 from eddyline.log.upkeep import Pace as UpkeepPace
+from eddyline.spark import batch_work
 from eddyline.spark.fairness import Pace, Policy
 from eddyline.spark.standing import Standing
 from eddyline.spark.turns import Turns
@@ -324,3 +326,63 @@ def test_a_for_loop_reads_the_past_in_a_lane(spark: object) -> None:
         barrier.open.set()
         db.flush()
         assert [(a.tick, a.rows) for a in loop.fetch()] == [(10, ((3,),)), (7, ((2,),))]
+
+
+def test_a_failure_in_a_lane_is_told_and_nothing_is_lost(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    works_of = batch_work.works_of
+
+    def broken(*given: Any) -> Any:
+        if threading.current_thread().name == "eddyline-lane-slow":
+            raise RuntimeError("a bug of ours")
+        return works_of(*given)
+
+    with lanes(), testing.database() as db:
+        db.sql(STREAM)
+        db.sql(CHEAP)
+        db.sql(SLOW)
+        db.stream("s").push(rows_of(0))
+        db.flush()
+        with monkeypatch.context() as changed:
+            changed.setattr(batch_work, "works_of", broken)
+            db.stream("s").push(rows_of(1))
+            with pytest.raises(StreamingFailed, match="a bug of ours"):
+                db.flush()
+        db.restart()
+        for step in range(2, 6):
+            db.stream("s").push(rows_of(step))
+        db.flush()
+        assert current(db) == wanted(CHEAP, SLOW)
+
+
+def test_a_query_that_fails_in_its_lane_stops_alone(spark: object) -> None:
+    with lanes(), testing.database() as db:
+        db.sql("CREATE STREAM s (k STRING, p STRING, t INTEGER) TIMESTAMP BY t")
+        good = db.sql("CREATE QUERY good AS SELECT k FROM s")
+        db.sql("CREATE QUERY slow AS SELECT k RLIKE p AS x FROM s")
+        db.stream("s").push([("a", "a", 1)])
+        db.flush()
+        db.stream("s").push([("b", "[", 2)])
+        db.flush()
+        db.stream("s").push([("c", "c", 3)])
+        db.flush()
+        assert len(good.fetch()) == 3
+        assert states(db) == {"good": "live", "slow": "stopped"}
+        slow = db.query("slow")
+        assert [answer.row for answer in slow.fetch()] == [(True,)]
+        with pytest.raises(StreamingFailed, match="the query slow has stopped: PatternSyntaxException"):
+            slow.fetch()
+        assert not db._core.engine.executor.is_behind
+
+
+def test_waiting_shows_how_far_the_past_is(spark: object) -> None:
+    shown: list[dict[str, float]] = []
+    report = "eddyline.output.backfill_bar.BackfillBar.report"
+    with lanes(), patch(report, lambda bar, fractions: shown.append(fractions)), testing.database() as db:
+        db.sql(STREAM)
+        for step in range(6):
+            db.stream("s").push(rows_of(step))
+        db.sql("CREATE QUERY back FROM HISTORY AS SELECT x FROM s")
+        db.flush(progress=True)
+        fractions = [found["back"] for found in shown if "back" in found]
+        assert fractions == sorted(fractions) and fractions[-1] < 1
+        assert any(fraction > 0 for fraction in fractions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eddyline
-from eddyline.log.upkeep import Pace as UpkeepPace
-from eddyline.spark.fairness import Pace, Policy
-from eddyline.spark.lanes import Lane, LanesInTurn
-from eddyline.spark.standing import Standing
+from eddyline.log.upkeep import Pace
+from laws.restless import Restless, late_lanes
 from laws.streams import folded
 from laws.test_sharing import ints, runs
 from laws.without_spark import kernels_alone, one_batch
 
-BUSY = UpkeepPace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
+TEMPLATES = [
+    "SELECT a, b FROM s WHERE b > :low",
+    "SELECT a, SUM(b) AS m FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC] WHERE b > :low GROUP BY a",
+]
+BUSY = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
 QUERIES = [
     "SELECT a, b FROM s WHERE b > 1",
     "SELECT a, b FROM s WHERE b > 2",
@@ -42,39 +43,6 @@ QUERIES = [
 ]
 
 
-class Restless(Policy):
-    """Anybody may run aside at any time, in the smallest of steps."""
-
-    def __init__(self, dice: random.Random) -> None:
-        super().__init__()
-        self._dice = dice
-
-    def begins_aside(self, query: Standing) -> bool:
-        return query.history or self._dice.random() < 0.3
-
-    def leaving(self, common: Collection[Standing]) -> list[str]:
-        return [query.name for query in common if self._dice.random() < 0.4]
-
-    def returns(self, query: Standing) -> bool:
-        return self._dice.random() < 0.5
-
-    def size(self, pace: Pace) -> int | None:
-        return self._dice.randint(1, 6)
-
-    def rows(self, pace: Pace) -> int:
-        return self._dice.randint(1, 8)
-
-
-def _late_lanes(dice: random.Random) -> type[LanesInTurn]:
-    class LateLanes(LanesInTurn):
-        """What is done is committed some batches later."""
-
-        def finished(self) -> dict[str, Lane]:
-            return {name: lane for name, lane in super().finished().items() if dice.random() < 0.6}
-
-    return LateLanes
-
-
 row = st.tuples(ints, st.none() | ints, st.integers(-6, 3))
 events = st.lists(
     st.one_of(
@@ -82,6 +50,7 @@ events = st.lists(
         st.tuples(st.just("push"), st.lists(row, min_size=1, max_size=5)),
         st.tuples(st.just("add"), st.tuples(st.integers(0, len(QUERIES) - 1), st.booleans())),
         st.tuples(st.just("add"), st.tuples(st.integers(0, len(QUERIES) - 1), st.just(True))),
+        st.tuples(st.just("many"), st.tuples(st.integers(0, len(TEMPLATES) - 1), st.booleans())),
         st.tuples(st.just("revise"), st.tuples(st.integers(1, 12), st.none() | ints)),
         st.tuples(st.just("drop"), st.integers(0, 20)),
         st.tuples(st.sampled_from(["flush", "batch", "batch", "restart"]), st.none()),
@@ -96,7 +65,7 @@ def _told(story: list[tuple[str, Any]], dice: random.Random | None) -> dict[str,
     with ExitStack() as stack:
         stack.enter_context(kernels_alone() if dice is None else kernels_alone(lambda: Restless(dice)))
         if dice is not None:
-            stack.enter_context(patch("eddyline.spark.engine.Lanes", _late_lanes(dice)))
+            stack.enter_context(patch("eddyline.spark.engine.Lanes", late_lanes(dice)))
         folder = Path(tempfile.mkdtemp())
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
 
@@ -113,6 +82,11 @@ def _told(story: list[tuple[str, Any]], dice: random.Random | None) -> dict[str,
                 number, back = what
                 names.append(f"n{len(names)}")
                 db.sql(f"CREATE QUERY {names[-1]} {'FROM HISTORY ' if back else ''}AS {QUERIES[number]}")
+            elif kind == "many":
+                number, back = what
+                name = f"m{len(names)}"
+                db.queries(TEMPLATES[number], {"low": [0, 1, 3]}, name=name, history=back)
+                names += [f"{name}.{member}" for member in (1, 2, 3)]
             elif kind == "drop" and names:
                 name = names[what % len(names)]
                 if name in db.queries:
