@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 #: seconds that a turn is kept for the lane which has just had one, if it has a claim to the next one too
 _KEPT = 0.02
+#: seconds that one which had nothing to do may be ahead of the others for that
+_CREDIT = 1.0
 
 
 class Turns:
@@ -57,7 +59,8 @@ class Turns:
 
     def _come(self, lane: str) -> None:
         others = [self._had[name] for name in (*self._waiting, self._busy) if name in self._had]
-        self._had[lane] = max(self._had.get(lane, 0.0), min(others, default=0.0))
+        least = min(others, default=0.0)
+        self._had[lane] = max(self._had.get(lane, least), least - _CREDIT)
         self._waiting.add(lane)
         if self._kept_for == lane:
             self._kept_for = None
