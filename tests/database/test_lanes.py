@@ -40,7 +40,7 @@ class Sent(Policy):
     def size(self, pace: Pace) -> int | None:
         return 3
 
-    def rows(self, pace: Pace) -> int:
+    def rows(self) -> int:
         return 4
 
 

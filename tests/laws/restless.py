@@ -29,7 +29,7 @@ class Restless(Policy):
     def size(self, pace: Pace) -> int | None:
         return self._dice.randint(1, 6)
 
-    def rows(self, pace: Pace) -> int:
+    def rows(self) -> int:
         return self._dice.randint(1, 8)
 
 

@@ -370,17 +370,17 @@ class Executor:
         if at.past is not None:
             stretch, after, size = self._piece(query, lane, at, at.past)
         else:
-            after, size = self._catching_up(lane, at, target)
+            after, size = self._catching_up(at, target)
             stretch = Stretches(self._journal, self._extents, after).after(at, query)
         work = BatchWork(
             self._means, self.results, number, [(query, stretch)], dict(self._extents), self._lanes.turn(lane)
         )
         return Step(work, after, size, number, any(stage.tables for stage in query.stages))
 
-    def _catching_up(self, lane: Lane, at: Position, target: Position) -> tuple[Position, int]:
+    def _catching_up(self, at: Position, target: Position) -> tuple[Position, int]:
         """As many entries as the lane is going to answer in one step, and their rows."""
         assert self._policy is not None
-        most, rows, after = self._policy.rows(lane.pace), 0, at
+        most, rows, after = self._policy.rows(), 0, at
         for entry in self._journal.between(at.entry, target.entry):
             if rows and rows + entry.rows > most:
                 break

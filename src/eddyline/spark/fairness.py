@@ -16,10 +16,11 @@ FLOOR = 0.5
 #: how far beyond its share one goes, and what it must cost at most to come back: in between nothing changes
 _BEYOND = 1.25
 _CHEAP = 0.5
-#: what one step of a lane takes, about
+#: what one step of a lane through the past takes, about
 STEP_SECONDS = 0.75
-#: rows that a lane catches up with in a step before it is known what they cost
-_FIRST_ROWS = 100_000
+#: rows that a lane catches up with in a step at most. It is not sized by time: a step over many entries looks at a window
+#: once that each of them touches, and a query that is too slow for the pace of its streams must be able to make it up
+_ROWS = 250_000
 #: a step is at most so many times as large as the one before: the pace was measured on little
 _GROWTH = 4
 
@@ -64,15 +65,16 @@ class Policy:
         self._latest.pop(name, None)
 
     def size(self, pace: Pace) -> int | None:
-        """How much the next step of a lane takes on: rows, ticks or indexes; None: nobody knows yet."""
+        """How much of the past the next step of a lane takes on, in ticks or indexes; None: nobody knows yet."""
         return pace.size
 
-    def rows(self, pace: Pace) -> int:
-        return _FIRST_ROWS if pace.size is None else pace.size
+    def rows(self) -> int:
+        """How many rows a lane catches up with in a step."""
+        return _ROWS
 
 
 class Pace:
-    """How much of its work a lane gets done in a step."""
+    """How much of the past a lane gets done in a step."""
 
     def __init__(self) -> None:
         self.size: int | None = None  # what the next step should take on
