@@ -18,8 +18,8 @@ _BEYOND = 1.25
 _CHEAP = 0.5
 #: what one step of a lane through the past takes, about
 STEP_SECONDS = 0.75
-#: rows that a lane catches up with in a step at most. It is not sized by time: a step over many entries looks at a window
-#: once that each of them touches, and a query that is too slow for the pace of its streams must be able to make it up
+#: rows that a lane catches up with in a step at most. It is not sized by time: a step over many entries looks once at
+#: a window that each of them touches, and who is too slow for the pace of its streams must be able to make it up
 _ROWS = 250_000
 #: a step is at most so many times as large as the one before: the pace was measured on little
 _GROWTH = 4
