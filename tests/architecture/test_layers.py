@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "errors",
             "language",
             "log",
+            "output",
             "rules",
             "session",
             "sources",

@@ -14,7 +14,7 @@ from eddyline.algebra.answer import TupleAnswer, WindowAnswer
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, SourceMissing, StreamingFailed, UnknownColumn, UnknownName
 from eddyline.log.answers import python_rows
-from eddyline.spark import executor
+from eddyline.spark import batch_work
 
 ROAD = "CREATE STREAM road (site INTEGER, t INTEGER, temp INTEGER) TIMESTAMP BY t"
 HOT = "CREATE QUERY hot AS SELECT site, temp FROM road WHERE temp > 30"
@@ -178,7 +178,7 @@ def test_a_failure_is_told_and_nothing_is_lost(db: eddyline.Database, monkeypatc
         raise RuntimeError("a bug of ours")
 
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "works_of", broken)
+        patch.setattr(batch_work, "works_of", broken)
         db.stream("road").push([(1, 2, 32)])
         with pytest.raises(StreamingFailed, match="a bug of ours"):
             db.flush()

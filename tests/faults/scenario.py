@@ -26,6 +26,11 @@ QUERIES = {
     "births": "ISTREAM(SELECT k, v FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC])",
     "above": f"SELECT COUNT(*) AS n, SUM(v) AS total FROM high {_SLIDE}",
 }
+#: created when there is a past
+LOOKING_BACK = {
+    "even": "SELECT k, v FROM a WHERE v % 2 = 0",
+    "means": "SELECT k, AVG(v) AS mean FROM a [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY k",
+}
 END = 10_000
 
 
@@ -52,6 +57,13 @@ def prepare(db: Database) -> None:
             db.sql(f"CREATE QUERY {name} AS {text}")
 
 
+def look_back(db: Database) -> None:
+    """Create the queries that look back, if they are not there yet."""
+    for name, text in LOOKING_BACK.items():
+        if name not in db.queries:
+            db.sql(f"CREATE QUERY {name} FROM HISTORY AS {text}")
+
+
 def pushed(db: Database) -> int:
     """How many pushes have happened."""
     return sum(db.status().rows.values())
@@ -67,8 +79,9 @@ def finish(db: Database, pushes: int) -> dict[str, Any]:
     """Push what is left, and give all that stands when every answer is added up."""
     push_rest(db, pushes)
     db.advance(pushes // 3 + 40)
+    look_back(db)
     db.flush()
-    return {name: folded(db.query(name).fetch()) for name in QUERIES}
+    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *LOOKING_BACK)}
 
 
 def folded(answers: list[Any]) -> Any:

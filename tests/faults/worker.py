@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import time
+from unittest.mock import patch
 
 import eddyline
 from eddyline.session.spark_run import QUICK_START
-from faults.scenario import prepare, pushed, rows_of_push
+from faults.scenario import look_back, prepare, pushed, rows_of_push
+from laws.restless import Restless
 
 
 def main(folder: str, pushes: int) -> None:
+    """Queries run in lanes at random, and the past is answered in many steps: it is killed in the middle of them."""
     print("starting", flush=True)
-    with eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db:
+    restless = patch("eddyline.database.core.Policy", lambda: Restless(random.Random()))
+    with restless, eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db:
         prepare(db)
         print("ready", flush=True)
         for number in range(pushed(db), pushes):
+            if number >= 40:
+                look_back(db)
             stream, rows = rows_of_push(number)
             db.stream(stream).push(rows)
             print(number, flush=True)

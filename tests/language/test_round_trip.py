@@ -28,6 +28,8 @@ STATEMENTS = [
     "road: sensed (site:integer, time:integer)",
     "Prices( long timestamp; char(4) symbol; float price; )",
     "CREATE QUERY a.b AS SELECT * FROM s",
+    "CREATE QUERY a WITH (priority = 3) AS SELECT * FROM s",
+    "CREATE QUERY a WITH (priority = 10, other = 'x') FROM HISTORY SINCE 5 AS SELECT * FROM s",
     "DROP QUERY IF EXISTS q",
     "SET TICK '1 millisecond'",
     "EXPLAIN SELECT a FROM s",

@@ -7,20 +7,24 @@ can look at many more runs than a streaming query could start.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from eddyline.kernels.task import done
 from eddyline.spark.engine import Engine
+from eddyline.spark.fairness import Policy
+from eddyline.spark.lanes import LanesInTurn
 
 
 def _flush(engine: Engine, meanwhile: object = None) -> None:
-    entry, last = engine.journal.number, engine.executor.results.last
-    if entry == last.entry:
-        return
-    batch = last.batch + 1
+    while engine.journal.number > engine.executor.results.last.entry or engine.executor.is_behind:
+        one_batch(engine)
+
+
+def one_batch(engine: Engine) -> None:
+    entry, batch = engine.journal.number, engine.executor.results.last.batch + 1
     offset = json.dumps({"_entry": entry})
     engine.storage.write(f"checkpoint/offsets/{batch}", f"v1\n{{}}\n{offset}".encode())
     engine.executor.process(None, batch)  # type: ignore[arg-type]
@@ -32,13 +36,18 @@ def _refused(*arguments: Any) -> Any:
 
 
 @contextmanager
-def kernels_alone() -> Iterator[None]:
-    """Engines that are made inside start no Spark. A stage that the kernel does not take fails."""
+def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterator[None]:
+    """Engines that are made inside start no Spark. A stage that the kernel does not take fails.
+
+    With a `policy`, databases have lanes, whose steps are done where they would be started.
+    """
     with ExitStack() as stack:
         stack.enter_context(patch("eddyline.spark.engine.start_session", lambda *given, **named: None))
         stack.enter_context(patch("eddyline.spark.engine.register", lambda *given: None))
-        stack.enter_context(patch("eddyline.spark.executor.run", lambda spark, works: list(done(works))))
-        stack.enter_context(patch("eddyline.spark.executor.planned", _refused))
+        stack.enter_context(patch("eddyline.spark.batch_work.run", lambda spark, works: list(done(works))))
+        stack.enter_context(patch("eddyline.spark.batch_work.planned", _refused))
+        stack.enter_context(patch("eddyline.spark.engine.Lanes", LanesInTurn))
+        stack.enter_context(patch("eddyline.database.core.Policy", policy))
         stack.enter_context(patch("eddyline.log.storage._sync", lambda path: None))
         stack.enter_context(patch.object(Engine, "start", lambda engine: None))
         stack.enter_context(patch.object(Engine, "flush", _flush))

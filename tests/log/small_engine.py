@@ -14,7 +14,7 @@ from eddyline.log.answers import BATCH
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal, Tail
 from eddyline.log.merging import Merge
-from eddyline.log.results import Record, ResultLog, Results, StageResult
+from eddyline.log.results import Position, Record, ResultLog, Results, StageResult
 from eddyline.log.segment import DIFF, INDEX, SEQ, TICK, Segment, segment_of
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
@@ -52,8 +52,8 @@ class Faulty(Storage):
     def write_table(self, name: str, table: pa.Table) -> int:
         return int(self._change(super().write_table, name, table))
 
-    def merge_tables(self, name: str, parts: Sequence[str]) -> int:
-        return int(self._change(super().merge_tables, name, parts))
+    def merge_tables(self, name: str, parts: Sequence[str], *more: Any) -> int:
+        return int(self._change(super().merge_tables, name, parts, *more))
 
     def delete(self, name: str) -> None:
         self._change(super().delete, name)
@@ -74,6 +74,7 @@ class SmallEngine:
         self.results = self.log.load()
         self.tail = Tail(storage)
         self.trouble: list[str] = []
+        self.late: dict[str, Position | None] = {}  # positions that the next batches write down
         self.upkeep = Upkeep(
             House(
                 storage,
@@ -119,7 +120,7 @@ class SmallEngine:
         count = max((s.index[1] for s in added), default=0)
         stages = {name: StageResult(tuple(added), count, start=0) for name in self.standing}
         at = entries[-1] if entries else self.results.last
-        record = Record(batch, entry, at.reached, at.closed, stages)
+        record = Record(batch, entry, at.reached, at.closed, stages, positions=self.late)
         self.log.write(record)
         self.results.take(record)
 

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from eddyline.log.journal import Journal, Tail
-from eddyline.log.results import ResultLog
+from eddyline.log.results import Position, ResultLog
 from eddyline.log.storage import Storage
+from eddyline.log.sweeping import Sweeper, Wanted
 from eddyline.log.upkeep import Pace
 from log.small_engine import BUSY, Crash, Faulty, SmallEngine, contents, files, result_rows, rows_of_push, run
 
 NEVER = Pace(batches=10**9)
 PUSHES = 9
 RETAIN = 40
+#: log and batch of files that nothing refers to; the lane of `slow` began in batch 5
+OF_LANES = (("slow", 4), ("slow", 6), ("fast", 6))
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +165,39 @@ def test_counters_outlast_what_they_counted(tmp_path: Path) -> None:
     )
     small.push([{"_op": "=", "_ref": 1, "site": 1, "time": 1, "temp": 1}], 21)  # gone: set aside, not an error
     assert small.written.number == 21 and small.written.entries[-1].segments == {}
+
+
+def test_files_of_a_lane_at_work_stay(tmp_path: Path) -> None:
+    """They are named after the batch in which the lane began, and committed by a later one."""
+    small = engine(tmp_path)
+    run(small, 8)
+    storage, hexed = small.storage, "0" * 32
+    table = storage.read_table(small.written.state("road").segments[0].path)
+    orphan, writing, other = (f"results/{log}/{batch:012d}-{hexed}.parquet" for log, batch in OF_LANES)
+    for name in (orphan, writing, other):
+        storage.write_table(name, table)
+    wanted = Wanted((), 10, 20, lanes={"slow": 5})
+    sweeper = Sweeper(storage, grace=0.0)
+    for _ in range(3):
+        sweeper.sweep(lambda: replace(wanted, paths={p for p, _ in storage.files_below("") if "/q/" in p}))
+    assert [storage.exists(name) for name in (orphan, writing, other)] == [False, True, False]
+    for _ in range(3):
+        sweeper.sweep(lambda: replace(wanted, lanes={}))
+    assert not storage.exists(writing)
+
+
+def test_the_journal_is_folded_up_to_the_furthest_behind(tmp_path: Path) -> None:
+    small = engine(tmp_path)
+    run(small, 8)
+    behind = Position(small.results.last.entry, None, None)
+    small.standing.append("slow")
+    small.late = {"slow": behind}
+    run(small, 20)
+    assert small.read.base.number == small.written.base.number == behind.entry
+    assert ResultLog(small.storage).load().positions == {"slow": behind}
+    small.late = {"slow": None}
+    run(small, 30)
+    assert small.read.base.number > 20 and ResultLog(small.storage).load().positions == {}
 
 
 def test_a_dropped_query_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from eddyline.binder.function import Load, bind_function, declared, mark_calls
 from eddyline.binder.history import from_history
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.scope import FromScope, Relation
+from eddyline.binder.setting import with_settings
 from eddyline.binder.window import tick_of
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
@@ -181,6 +182,7 @@ class StatementBinder:
         if isinstance(node.args["query"], syntax.AttachTag):
             return self._tag_continuously(node.args["query"], name)
         query = bind_query(node.args["query"], self._env)
+        query = with_settings(query, node.args.get("settings") or ())
         if node.args.get("history"):
             since = node.args.get("since")
             query = from_history(query, None if since is None else tick_of(since, self.catalog.tick_micros))

@@ -28,6 +28,7 @@ class BoundQuery:
     streams: tuple[str, ...] = ()  # the extents it reads, whose smallest tick is its start
     history: bool = False  # whether it first answers over what has passed
     since: int | None = None  # the first tick of the past that counts
+    priority: int = 1  # its share of the machine, beside those of other queries
 
     def started(self, tick: int | None) -> int | None:
         """Its start, if by its streams it would be a given tick."""

@@ -28,6 +28,7 @@ from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
 from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like
 from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
+from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable, UnknownName
 from eddyline.language import pieces
@@ -42,6 +43,8 @@ from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of
 from eddyline.spark.engine import Engine, Moment
 from eddyline.spark.executor import BatchReport
+from eddyline.spark.fairness import Policy
+from eddyline.spark.past import Progress
 from eddyline.spark.staging import Staging
 from eddyline.spark.templates import with_values
 from eddyline.spark.user_functions import keep_only
@@ -89,7 +92,15 @@ class Core:
             self.statements = StatementLog(self.storage)
             definitions = self.statements.read()
             self.engine = Engine(
-                root, master, batch_rows, self.rejects.add, self._batch_done, self.warnings.append, self.now, pace=pace
+                root,
+                master,
+                batch_rows,
+                self.rejects.add,
+                self._batch_done,
+                self.warnings.append,
+                self.now,
+                pace=pace,
+                policy=Policy(),
             )
             for definition in definitions:
                 self._replay(definition)
@@ -205,7 +216,9 @@ class Core:
                 self.engine.classes.reserve(many.query.log)
                 return
             values = self.storage.read_table(many.values)
-            query = self.definitions.bind_template(definition.text, types_of(values), many.looks_back, many.since)
+            query = self.definitions.bind_template(
+                definition.text, types_of(values), many.looks_back, many.since, many.priority
+            )
             self.add_set(many, query, values)
             return
         if definition.kind == DROP_LIKE:
@@ -368,13 +381,13 @@ class Core:
             with self._news:
                 self._news.wait(min(left, _COMMIT) if self._reported > self.reader.last else left)
 
-    def flush(self) -> None:
+    def flush(self, meanwhile: Callable[[], None] | None = None) -> None:
         """Wait until everything that has come in is answered; without queries there is nothing to wait for."""
         self.check()
         if not self.definitions.queries and not self.definitions.sets:
             return
         try:
-            self.engine.flush()
+            self.engine.flush(meanwhile)
         except EddylineError:
             raise
         except Exception:
@@ -421,6 +434,30 @@ class Core:
 
     def problem_of(self, query: StandingQuery) -> str | None:
         return self.engine.stopped().get(query.record.log)
+
+    def state_of(self, log: str) -> str:
+        """How the query or query class is that has a log."""
+        found = self.engine.executor.results.stages.get(log)
+        if found is not None and found.failed:
+            return STOPPED
+        progress = self.engine.executor.progress(log)
+        if progress is not None:
+            return f"{BACKFILL} {progress}"
+        return BEHIND if self.engine.executor.is_late(log) else LIVE
+
+    def backfills(self) -> dict[str, float]:
+        """By query, how much of the past it has answered, of those that are not through."""
+        found = {}
+        records = [query.record for query in list(self.definitions.queries.values())]
+        records += [many.members.record.query for many in list(self.definitions.sets)]
+        for record in records:
+            progress = self.engine.executor.progress(record.log)
+            if progress is not None:
+                found[record.name] = progress.fraction
+        return found
+
+    def progress_of(self, query: StandingQuery) -> Progress | None:
+        return self.engine.executor.progress(query.record.log)
 
     def restart(self) -> None:
         self._restarted = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Steps
 from eddyline.database.stream import Pushed, StreamHandle
 from eddyline.errors import InvalidDefinition
+from eddyline.output.backfill_bar import BackfillBar
 
 Code = Callable[..., Any]
 
@@ -126,9 +128,19 @@ class Database:
         self.flush()
         return pushed
 
-    def flush(self) -> None:
-        """Wait until everything that has come in is answered."""
-        self._core.flush()
+    def flush(self, progress: bool = False) -> None:
+        """Wait until everything that has come in is answered, by every query, also by those that look back.
+
+        With `progress`, a bar on stderr shows how far those are, if it is a terminal.
+        """
+        if not progress:
+            self._core.flush()
+            return
+        bar = BackfillBar(sys.stderr)
+        try:
+            self._core.flush(lambda: bar.report(self._core.backfills()))
+        finally:
+            bar.clear()
 
     def advance(self, tick: int, closed: bool = False) -> None:
         """Move the clock: nothing before `tick` is expected any more, and with `closed` nothing at it either.
@@ -165,7 +177,16 @@ class Database:
             counts = (0, 0) if stage is None else (stage.plus, stage.minus)
             shared = None if seat is None else seat.log
             queries.append(
-                QueryStatus(query.record.name, query.record.kind, start, *counts, core.problem_of(query), shared)
+                QueryStatus(
+                    query.record.name,
+                    query.record.kind,
+                    start,
+                    *counts,
+                    core.problem_of(query),
+                    shared,
+                    core.state_of(query.record.log),
+                    query.query.priority,
+                )
             )
         return Status(
             path=core.storage.root,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from eddyline.algebra.types import DataType
 from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
+from eddyline.binder.setting import checked_priority
 from eddyline.binder.statement import StatementBinder, Step
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
@@ -79,10 +80,15 @@ class Definitions:
         return self._binder.bind(parse_statement(text))
 
     def bind_template(
-        self, text: str, types: Mapping[str, DataType], looks_back: bool = False, since: int | None = None
+        self,
+        text: str,
+        types: Mapping[str, DataType],
+        looks_back: bool = False,
+        since: int | None = None,
+        priority: int = 1,
     ) -> BoundQuery:
         """A query with parameters, of which these types are known."""
-        query = self._binder.template(parse_statement(text), types)
+        query = replace(self._binder.template(parse_statement(text), types), priority=checked_priority(priority))
         return from_history(query, since) if looks_back else query
 
     # -- queries ------------------------------------------------------------------------------------------------------

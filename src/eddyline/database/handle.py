@@ -18,6 +18,7 @@ from eddyline.database.present import changes, present
 from eddyline.database.reader import Read, ResultReader
 from eddyline.errors import DatabaseClosed, StreamingFailed
 from eddyline.log.segment import Segment
+from eddyline.spark.past import Progress
 
 #: who waits for answers looks up now and then: the query may have been dropped, Spark may have failed
 _LOOK_UP = 0.25
@@ -39,6 +40,9 @@ class Home(Protocol):
 
     def wait(self, batch: int, seconds: float) -> None:
         """Wait until a batch after the given one is committed or the time is up."""
+
+    def progress_of(self, query: StandingQuery) -> Progress | None:
+        """How much of the past a query has answered; None if it is through."""
 
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any: ...
 
@@ -84,6 +88,11 @@ class QueryHandle:
     def is_standing(self) -> bool:
         """Whether the query has not been dropped."""
         return self._home.is_standing(self._query)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How much of the past it has answered, if it looks back and is not through: `fraction`, `done` of `total`."""
+        return self._home.progress_of(self._query)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

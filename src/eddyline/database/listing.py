@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import pyarrow as pa
@@ -15,7 +15,8 @@ from eddyline.spark.engine import Engine, shape_of_query
 from eddyline.spark.explain_class import form_text
 
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
-#: asks, p0, p1, … for the constants in which members of one form differ
+#: asks, p0, p1, … for the constants in which members of one form differ; state: live, behind, backfill with how much
+#: of it, or stopped
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),
@@ -23,28 +24,33 @@ COLUMNS = {
     "members": pa.int64(),
     "reads": pa.string(),
     "form": pa.string(),
+    "priority": pa.int64(),
+    "state": pa.string(),
 }
 
 
-def listed(definitions: Definitions, engine: Engine, pattern: str) -> pa.Table:
-    """The queries whose names are LIKE a pattern."""
+def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], str], pattern: str) -> pa.Table:
+    """The queries whose names are LIKE a pattern; `state_of` tells that of a log."""
 
     @cache
     def size(log: str) -> int:
         return len(engine.classes.named(log))
+
+    state = cache(state_of)
 
     rows = []
     for query in definitions.queries.values():
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
         form = None if record.seat is None else _form(query.query)
-        rows.append((record.name, record.kind, *shared, ", ".join(query.query.streams), form))
+        about = (", ".join(query.query.streams), form, query.query.priority, state(record.log))
+        rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
     for many in definitions.sets:
         members, log = many.members, many.members.seat.log
-        same = (members.record.query.kind, log, size(log), ", ".join(many.query.streams), _form(many.query))
-        tables.append(_repeated(members.names, same))
+        about = (", ".join(many.query.streams), _form(many.query), many.query.priority, state(log))
+        tables.append(_repeated(members.names, (members.record.query.kind, log, size(log), *about)))
     table = pa.concat_tables(tables)
     return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))
 

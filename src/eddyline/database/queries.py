@@ -39,7 +39,14 @@ class Queries:
         self._core = core
 
     def __call__(
-        self, template: str, constants: Any, name: str | None = None, *, history: bool = False, since: int | None = None
+        self,
+        template: str,
+        constants: Any,
+        name: str | None = None,
+        *,
+        history: bool = False,
+        since: int | None = None,
+        priority: int = 1,
     ) -> QuerySetHandle:
         """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
 
@@ -48,7 +55,7 @@ class Queries:
         together, as if each had been created by itself at this moment.
 
         With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
-        is not before that tick.
+        is not before that tick. `priority`, from 1 to 10, is the weight of their share beside other queries.
         """
         core = self._core
         core.check()
@@ -63,7 +70,7 @@ class Queries:
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
-            query = core.definitions.bind_template(template, types_of(values), looks_back, since)
+            query = core.definitions.bind_template(template, types_of(values), looks_back, since, priority)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
@@ -74,7 +81,9 @@ class Queries:
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
-                record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet", looks_back, since)
+                record = SetRecord(
+                    first, values.num_rows, f"catalog/{number:012d}.parquet", looks_back, since, priority
+                )
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
                 many = core.add_set(record, query, values)

@@ -55,6 +55,7 @@ class SetRecord:
     values: str
     looks_back: bool = False
     since: int | None = None
+    priority: int = 1
 
 
 @dataclass(frozen=True)

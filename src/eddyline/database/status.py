@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+LIVE, BEHIND, BACKFILL, STOPPED = "live", "behind", "backfill", "stopped"
+
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`start` is the tick at which it began, None while it waits for its first data.
+    """`state`: live; behind, because a lane of its own is catching up; backfill, with how much of it; or stopped.
+
+    `start` is the tick at which it began, None while it waits for its first data.
 
     Rows of a query that is answered together with others are counted for all of them, in `shared`.
     """
@@ -19,12 +23,15 @@ class QueryStatus:
     removed: int  # rows that went, by corrections
     problem: str | None = None  # why it has stopped, if so
     shared: str | None = None  # the query class it is a member of
+    state: str = LIVE
+    priority: int = 1
 
     def __str__(self) -> str:
         counts = f"+{self.added} -{self.removed}"
         if self.shared is not None:
             counts = f"a member of {self.shared} ({counts})"
-        return f"{self.name}: {self.kind} from {_shown(self.start)}, {counts}"
+        state = "" if self.state in (LIVE, STOPPED) else f", {self.state}"
+        return f"{self.name}: {self.kind} from {_shown(self.start)}, {counts}{state}"
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class Steps:
             self._core.remember(DROP_LIKE, step.pattern, Path.cwd())
             self._core.drop_like(step.pattern)
         elif isinstance(step, ShowQueries):
-            return Rows(listed(self._core.definitions, self._core.engine, step.pattern))
+            return Rows(listed(self._core.definitions, self._core.engine, self._core.state_of, step.pattern))
         elif isinstance(step, DefineFunction):
             self._core.alike.forget()
             self._core.engine.add_function(step.function)

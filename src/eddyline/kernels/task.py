@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,18 +71,19 @@ class Work:
 
 @dataclass(frozen=True)
 class Reference:
-    """A segment that a task has written, or why the kernel could not do its work."""
+    """A segment that a task has written, or why the kernel could not do its work, or how long all of it took."""
 
     stage: str
     segment: Segment | None
     refused: str = ""
     reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
+    seconds: float = 0.0
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
     """What Spark calls in a task, with the works of its partition."""
     for work in works:
-        storage, eddies = Storage(work.root), Eddies(work.known)
+        storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
         try:
             yield from written(_computed(work, eddies), work.stage, work.batch, storage, work.folder)
             if eddies.reports:
@@ -89,6 +91,7 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
         except (duckdb.Error, pa.ArrowInvalid, FunctionFailed) as problem:
             # an overflow, for one: Spark has another answer to it; and it stops alone whoever fails there too
             yield Reference(work.stage, None, str(problem).splitlines()[0])
+        yield Reference(work.stage, None, seconds=time.monotonic() - began)
 
 
 def _computed(work: Work, eddies: Eddies) -> Iterator[pa.RecordBatch]:

@@ -82,7 +82,11 @@ class Printer(SparkGenerator):
     def _create_query(self, e: syntax.CreateQuery) -> str:
         since = f" SINCE {self.sql(e, 'since')}" if e.args.get("since") else ""
         history = f" FROM HISTORY{since}" if e.args.get("history") else ""
-        return f"CREATE QUERY {self.sql(e, 'this')}{history} AS{self._separator()}{self.sql(e, 'query')}"
+        settings = f" WITH ({self._comma(e.args['settings'])})" if e.args.get("settings") else ""
+        return f"CREATE QUERY {self.sql(e, 'this')}{settings}{history} AS{self._separator()}{self.sql(e, 'query')}"
+
+    def _setting(self, e: syntax.Setting) -> str:
+        return f"{self.sql(e, 'this')} = {self.sql(e, 'value')}"
 
     def _create_function(self, e: syntax.CreateFunction) -> str:
         exists = "IF NOT EXISTS " if e.args.get("exists") else ""
@@ -240,6 +244,7 @@ class Printer(SparkGenerator):
         syntax.Extent: _extent,
         syntax.Attribute: _attribute,
         syntax.Option: _option,
+        syntax.Setting: _setting,
         syntax.CreateQuery: _create_query,
         syntax.CreateFunction: _create_function,
         syntax.Drop: _drop_statement,

@@ -68,10 +68,22 @@ class Option(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
-class CreateQuery(exp.Expression):
-    """CREATE QUERY name [FROM HISTORY [SINCE tick-or-time]] AS query."""
+class Setting(exp.Expression):
+    """A name and a constant of WITH (name = constant, …)."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True, "history": False, "since": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+
+
+class CreateQuery(exp.Expression):
+    """CREATE QUERY name [WITH (setting = constant, …)] [FROM HISTORY [SINCE tick-or-time]] AS query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "query": True,
+        "settings": False,
+        "history": False,
+        "since": False,
+    }
 
 
 class CreateFunction(exp.Expression):

@@ -57,7 +57,7 @@ def read_segments(
     tables = []
     for segment in segments:
         rows = None if seat is None else _wanted(seat, before)
-        table = storage.read_table(segment.path, rows=rows)
+        table = _as_of(storage.read_table(segment.path, rows=rows), segment)
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)
@@ -65,6 +65,24 @@ def read_segments(
     if table is None or seat is None:
         return table
     return _of_member(table, seat) if before is None else _of_members(table, seat)
+
+
+def _as_of(table: pa.Table, segment: Segment) -> pa.Table:
+    """A segment of one batch counts as of that batch: a lane has written it, not knowing which one would commit it."""
+    batch = committed_late(segment)
+    return table if batch is None else with_batch(table, batch)
+
+
+def committed_late(segment: Segment) -> int | None:
+    """The batch that has committed a segment, if that is not the one its rows name, which is also in its name."""
+    number = segment.path.rpartition("/")[2].partition("-")[0]
+    return segment.seq[0] if number.isdigit() and int(number) != segment.seq[0] else None
+
+
+def with_batch(table: pa.Table, batch: int) -> pa.Table:
+    """The rows as those of one batch."""
+    number = pa.repeat(pa.scalar(batch, pa.int64()), table.num_rows)
+    return table.set_column(table.column_names.index(BATCH), BATCH, number)
 
 
 def _wanted(seat: Seat, before: int | None) -> pc.Expression:

@@ -11,8 +11,10 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from eddyline.errors import StorageUnusable
-from eddyline.log.answers import CLASS, QUERY
+from eddyline.log.answers import CLASS, QUERY, committed_late, with_batch
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -37,9 +39,16 @@ class Merge:
         """
         try:
             order = QUERY if self.log.startswith(CLASS) else None
-            return storage.merge_tables(self.path, [part.path for part in self.parts], order)
+            late = {part.path: batch for part in self.parts if (batch := self._committed_late(part)) is not None}
+            parts = [part.path for part in self.parts]
+            if not late:
+                return storage.merge_tables(self.path, parts, order)
+            return storage.merge_tables(self.path, parts, order, lambda path, table: _as_of(table, late.get(path)))
         except StorageUnusable:
             return 0
+
+    def _committed_late(self, part: Segment) -> int | None:
+        return committed_late(part) if self.path.startswith("results/") else None
 
     def replaces(self, there: Collection[str]) -> bool:
         """Whether all parts are still there."""
@@ -116,6 +125,10 @@ def _neighbours(segments: Sequence[Segment], taken: set[str], level: int, limits
             run.append(segment)
     if run:
         yield run
+
+
+def _as_of(table: pa.Table, batch: int | None) -> pa.Table:
+    return table if batch is None else with_batch(table, batch)
 
 
 def _around(bounds: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ killed and started again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from eddyline.log.segment import Exchange, Segment
@@ -53,8 +53,40 @@ class StageResult:
 
 
 @dataclass(frozen=True)
+class Past:
+    """How far a query that looks back has come: which of its stages is at work, and up to which tick or index."""
+
+    stage: int = 0
+    done: int | None = None  # None: nothing of the stage yet
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any] | None) -> Past | None:
+        return None if value is None else cls(**value)
+
+
+@dataclass(frozen=True)
+class Position:
+    """Up to which entry of the journal a query is answered, and the clock then.
+
+    With a `past`, what had come by then is still being answered, from its beginning on.
+    """
+
+    entry: int
+    reached: int | None
+    closed: int | None
+    past: Past | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Position:
+        return cls(**{**value, "past": Past.from_json(value["past"])})
+
+
+@dataclass(frozen=True)
 class Record:
-    """One micro-batch: up to which entry of the journal it came, the clock then, and what each stage added."""
+    """One micro-batch: up to which entry of the journal it came, the clock then, and what each stage added.
+
+    `positions` are of the queries that the batch leaves behind, as far as they are new; None: it is behind no longer.
+    """
 
     batch: int
     entry: int
@@ -62,16 +94,25 @@ class Record:
     closed: int | None
     stages: Mapping[str, StageResult] = field(default_factory=dict)
     scans: Mapping[str, Any] = field(default_factory=dict)  # snapshots of tables taken in this batch
+    positions: Mapping[str, Position | None] = field(default_factory=dict)
+
+    @property
+    def position(self) -> Position:
+        return Position(self.entry, self.reached, self.closed)
 
     def to_json(self) -> dict[str, Any]:
         stages = {name: stage.to_json() for name, stage in self.stages.items()}
+        positions = {name: None if at is None else asdict(at) for name, at in self.positions.items()}
         fields = {"batch": self.batch, "entry": self.entry, "reached": self.reached, "closed": self.closed}
-        return {**fields, "stages": stages, "scans": dict(self.scans)}
+        return {**fields, "stages": stages, "scans": dict(self.scans), "positions": positions}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Record:
         stages = {name: StageResult.from_json(stage) for name, stage in value["stages"].items()}
-        return cls(value["batch"], value["entry"], value["reached"], value["closed"], stages, value["scans"])
+        at = value.get("positions", {}).items()
+        positions = {name: None if position is None else Position.from_json(position) for name, position in at}
+        clock = value["reached"], value["closed"]
+        return cls(value["batch"], value["entry"], *clock, stages, value["scans"], positions)
 
 
 @dataclass
@@ -81,6 +122,16 @@ class Results:
     last: Record = field(default_factory=lambda: Record(-1, 0, None, None))
     stages: dict[str, StageResult] = field(default_factory=dict)
     scans: dict[str, list[Any]] = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)  # of queries that are behind the last batch
+
+    def position(self, stage: str) -> Position:
+        """How far the query of a stage is answered; its stages are named after it."""
+        return self.positions.get(stage.partition("/")[0], self.last.position)
+
+    @property
+    def needed(self) -> int:
+        """The entry of the journal up to which all queries are answered: later ones are still asked for one by one."""
+        return min([self.last.entry, *(position.entry for position in self.positions.values())])
 
     def take(self, record: Record) -> None:
         for name, added in record.stages.items():
@@ -93,12 +144,18 @@ class Results:
             )
         for name, taken in record.scans.items():
             self.scans.setdefault(name, []).append(taken)
+        for name, position in record.positions.items():
+            if position is None:
+                self.positions.pop(name, None)
+            else:
+                self.positions[name] = position
         self.last = record
 
     def forget(self, names: Iterable[str]) -> None:
         gone = set(names)
         for name in gone:
             self.stages.pop(name, None)
+            self.positions.pop(name, None)
         if gone:
             self.scans = {key: taken for key, taken in self.scans.items() if key.partition("\n")[0] not in gone}
 
@@ -117,14 +174,16 @@ class Results:
                 self.stages[name] = replace(self.stages[name], segments=(*stage.segments, *later))
 
     def to_json(self) -> dict[str, Any]:
-        last = replace(self.last, stages={}, scans={})
+        last = replace(self.last, stages={}, scans={}, positions={})
         stages = {name: stage.to_json() for name, stage in self.stages.items()}
-        return {"last": last.to_json(), "stages": stages, "scans": self.scans}
+        positions = {name: asdict(position) for name, position in self.positions.items()}
+        return {"last": last.to_json(), "stages": stages, "scans": self.scans, "positions": positions}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Results:
         stages = {name: StageResult.from_json(stage) for name, stage in value["stages"].items()}
-        return cls(Record.from_json(value["last"]), stages, value["scans"])
+        positions = {name: Position.from_json(position) for name, position in value.get("positions", {}).items()}
+        return cls(Record.from_json(value["last"]), stages, value["scans"], positions)
 
 
 class ResultLog:

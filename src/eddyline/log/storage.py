@@ -6,8 +6,9 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,20 @@ class Storage:
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(paths[0], problem) from problem
 
-    def merge_tables(self, name: str, parts: Sequence[str], order: str | None = None) -> int:
+    def merge_tables(
+        self,
+        name: str,
+        parts: Sequence[str],
+        order: str | None = None,
+        mend: Callable[[str, pa.Table], pa.Table] = lambda part, table: table,
+    ) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
 
         No more than one of them is in memory at a time, unless all are to be in the `order` of a column. A column that
-        some of them lack is NULL there.
+        some of them lack is NULL there. `mend` may change the values of a part.
         """
         if order is not None:
-            tables = [self.read_table(part) for part in parts]
+            tables = [mend(part, self.read_table(part)) for part in parts]
             together = pa.concat_tables(tables, promote_options="default")
             return self.write_table(name, together.sort_by(order), in_groups=True)
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
@@ -166,7 +173,7 @@ class Storage:
                     use_dictionary=_worth_a_dictionary(schema),
                     write_statistics=_with_bounds(schema),
                 ) as writer:
-                    for gathered in _gathered(files, schema):
+                    for gathered in _gathered(files, schema, [partial(mend, part) for part in parts]):
                         writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
                 size = int(sink.tell())
             if self.local:
@@ -234,13 +241,15 @@ class Storage:
                 os.unlink(self.path(unfinished))
 
 
-def _gathered(files: Sequence[Any], schema: pa.Schema) -> Iterator[pa.Table]:
+def _gathered(
+    files: Sequence[Any], schema: pa.Schema, mends: Sequence[Callable[[pa.Table], pa.Table]]
+) -> Iterator[pa.Table]:
     """The rows of files in order, a row group's worth at a time: a group for each small file would be no gain."""
     waiting: list[pa.Table] = []
     rows = 0
-    for file in files:
+    for file, mend in zip(files, mends, strict=True):
         for group in range(file.num_row_groups):
-            table = file.read_row_group(group)
+            table = mend(file.read_row_group(group))
             missing = [field for field in schema if field.name not in table.column_names]
             for field in missing:
                 table = table.append_column(field, pa.nulls(table.num_rows, field.type))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from eddyline.log.merging import MERGED
 from eddyline.log.storage import UNFINISHED, Storage
@@ -27,6 +27,15 @@ class Wanted:
     entry: int  # segments of streams after this entry may be named by one that is being appended
     batch: int  # results after this batch are written by tasks that are running
     merging: Collection[str] = ()  # targets of merges that run
+    #: by stage, the batch from which on a lane may be writing, whose files are committed by a later one
+    lanes: Mapping[str, int] = field(default_factory=dict)
+
+    def last_of(self, path: str) -> int:
+        """Up to which number a file that nothing refers to is garbage."""
+        if path.startswith(f"{STREAMS}/"):
+            return self.entry
+        stage = path.removeprefix(f"{RESULTS}/").rpartition("/")[0]
+        return min(self.batch, self.lanes.get(stage, self.batch + 1) - 1)
 
 
 class Sweeper:
@@ -70,5 +79,4 @@ class Sweeper:
         numbered = _NUMBERED.fullmatch(name)
         if numbered is None:
             return False  # not ours
-        last = keep.entry if path.startswith(f"{STREAMS}/") else keep.batch
-        return int(numbered[1]) <= last
+        return int(numbered[1]) <= keep.last_of(path)

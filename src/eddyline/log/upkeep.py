@@ -52,6 +52,9 @@ class House:
     #: by log, the tick before which nobody can need anything; logs that are not named stay whole
     cuts: Callable[[Base, Results], Mapping[str, int]] = lambda base, results: {}
     on_trouble: Callable[[str], None] = lambda text: None
+    #: files that lanes read, and by stage from which batch on files may be those that a lane is writing
+    lane_reads: Callable[[], Collection[str]] = lambda: ()
+    lane_writes: Callable[[], Mapping[str, int]] = dict
 
 
 @dataclass
@@ -115,7 +118,8 @@ class Upkeep:
             self._sweeper.sweep(lambda: self._wanted(committed), at_once=True)
             self._folded = self._log.base().last.batch
         upto = committed - self._pace.behind
-        many = len(self._house.journal.entries) >= self._pace.entries
+        needed = self._house.results().needed  # those after it are asked for one by one
+        many = sum(entry.number <= needed for entry in self._house.journal.entries) >= self._pace.entries
         if upto - self._folded >= (1 if many else self._pace.batches):
             self.fold(upto)
             self._sweeper.sweep(lambda: self._wanted(committed))
@@ -132,8 +136,8 @@ class Upkeep:
         house = self._house
         results = self._log.folded(upto)
         standing = house.standing()
-        results.forget([name for name in results.stages if name not in standing])
-        base = house.journal.at(results.last.entry)
+        results.forget([name for name in (*results.stages, *results.positions) if name not in standing])
+        base = house.journal.at(results.needed)
         merging = self._merging if self._merging.done else None
         if merging is not None:
             merging.apply(base, results)
@@ -197,4 +201,6 @@ class Upkeep:
         for name, stage in list(self._house.results().stages.items()):
             if name in standing:
                 paths.update(segment.path for segment in stage.segments)
-        return Wanted(paths, journal.number, committed, {merge.path for merge in self._merging.all})
+        paths.update(self._house.lane_reads())
+        merging = {merge.path for merge in self._merging.all}
+        return Wanted(paths, journal.number, committed, merging, self._house.lane_writes())

@@ -15,15 +15,24 @@ from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
 from eddyline.spark.evaluate.members import Members
-from eddyline.spark.executor import Standing
 from eddyline.spark.form_table import FormTable
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
+from eddyline.spark.standing import Standing
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
 #: where the tables of members are that workers read; the catalog has everything that is in them
 FOLDER = "classes"
+
+
+@dataclass
+class Rank:
+    """Members that came together with a priority above the usual."""
+
+    numbers: range
+    priority: int
+    left: int
 
 
 @dataclass
@@ -35,6 +44,7 @@ class QueryClass(Standing):
     next_number: int = 1
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
     settled: bool = False
+    ranks: list[Rank] = field(default_factory=list)
 
     def __len__(self) -> int:
         return sum(len(table) for table in self.forms.values())
@@ -51,6 +61,17 @@ class QueryClass(Standing):
         table.drop(numbers)
         if not len(table):
             del self.forms[shape.form]
+
+    def rank(self, numbers: range, priority: int) -> None:
+        """A class has the priority of its most urgent member: all are answered together, so none can go ahead."""
+        if priority > 1:
+            self.ranks.append(Rank(numbers, priority, len(numbers)))
+        self.priority = max((rank.priority for rank in self.ranks if rank.left), default=1)
+
+    def unrank(self, numbers: Sequence[int]) -> None:
+        for rank in self.ranks:
+            rank.left -= sum(number in rank.numbers for number in numbers)
+        self.rank(range(0), 1)
 
     def described(self) -> str:
         """What it is to a member, in words."""
@@ -136,6 +157,7 @@ class Classes:
             found.table(shape).add_all(seat.number, since, constants, count)
         came = 1 if constants is None else count
         found.next_number = max(found.next_number, seat.number + came)
+        found.rank(range(seat.number, seat.number + came), standing.priority)
         if not found.stages:
             found.settle()  # upkeep must know its log from the first moment on
         return found
@@ -143,6 +165,7 @@ class Classes:
     def leave(self, log: str, numbers: Sequence[int], shape: Shape) -> QueryClass:
         found = self.named(log)
         found.drop(numbers, shape)
+        found.unrank(numbers)
         if not len(found):
             self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
             del self._by_log[log]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
-from eddyline.log.answers import BATCH, QUERY, Reading, Seat
+from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
 from eddyline.log.results import ResultLog, Results
@@ -30,12 +31,15 @@ from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sharing import Shape, shape_of, with_forms
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
+from eddyline.spark.batch_work import given_logs
 from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.tuples import tuples
-from eddyline.spark.executor import BatchReport, Executor, Standing, given_logs
+from eddyline.spark.executor import BatchReport, Executor
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.fairness import Policy
 from eddyline.spark.kernel_job import use_kernels
+from eddyline.spark.lanes import Lanes
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.merging import run_merges
 from eddyline.spark.needs import cuts
@@ -43,6 +47,7 @@ from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.staging import Staging
+from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
 from eddyline.spark.templates import constants_of, template_shape
@@ -58,6 +63,8 @@ if TYPE_CHECKING:
 SHAPE, HARMLESS = "$shape", "$harmless"
 #: rows that a micro-batch takes at most, unless the user says otherwise
 BATCH_ROWS = 1_000_000
+#: who waits for lanes looks up so often
+_LOOK_UP = 0.05
 
 
 @dataclass(frozen=True)
@@ -86,11 +93,14 @@ class Engine:
         kernels: bool | None = None,
         pace: Pace | None = None,
         share_from: int | None = None,
+        policy: Policy | None = None,
     ) -> None:
         """`kernels`: whether stages may run in a kernel inside of Spark's tasks; None: as EDDYLINE_KERNELS says.
 
         `share_from`: the how-manieth query of a shape is the first that shares its work; None: as EDDYLINE_SHARE_FROM
         says, which is the second if it says nothing.
+
+        `policy`: who has a lane of its own; without one nobody has, and every batch answers all queries.
 
         Without a `pace`, nothing is folded, merged or deleted: for a database that goes away with its script.
         """
@@ -100,7 +110,9 @@ class Engine:
         self.journal = Journal(self.storage)
         self.ingest = Ingest(self.storage, self.journal, set_aside, now)
         self.tables = Tables(self.spark, self.storage, set_aside)
-        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use_kernels(kernels))
+        lanes = None if policy is None else Lanes(self.spark, self.tables, self.touch, on_trouble)
+        use = use_kernels(kernels)
+        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use, policy, lanes)
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, sharing_from(share_from))
         self._extents: dict[str, Extent] = {}
@@ -199,7 +211,8 @@ class Engine:
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         stages = () if plan is None else cut(name, plan, query.columns)
-        return Standing(name, stages, moment.reached, history, created, moment.entry, moment.arrived)
+        start = moment.reached
+        return Standing(name, stages, start, history, created, moment.entry, moment.arrived, priority=query.priority)
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""
@@ -333,10 +346,21 @@ class Engine:
             references = reader.option("batchRows", str(self._batch_rows)).load()
             writer = references.writeStream.foreachBatch(self.executor.process)
             self._query = writer.option("checkpointLocation", self.storage.url("checkpoint")).start()
+        if self.executor.is_behind:
+            self.touch()  # queries that were left behind go on although nothing comes
 
     def flush(self, meanwhile: Callable[[], None] | None = None) -> None:
-        """Wait until everything that has come in is answered; `meanwhile` is called now and then."""
+        """Wait until everything that has come in is answered, in lanes too; `meanwhile` is called now and then."""
         self.start()
+        while True:
+            self._all_available(meanwhile)
+            if not self.executor.is_behind:
+                return
+            if meanwhile is not None:
+                meanwhile()
+            time.sleep(_LOOK_UP)  # a lane that is done has Spark run a batch
+
+    def _all_available(self, meanwhile: Callable[[], None] | None) -> None:
         try:
             if meanwhile is None:
                 self._query.processAllAvailable()
@@ -384,7 +408,7 @@ class Engine:
         """
         if segments:
             frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
-            frame = frame.where(f"{BATCH} > {since}")
+            frame = _as_of(frame, segments).where(f"{BATCH} > {since}")
             if seat is None:
                 return frame
             begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
@@ -418,6 +442,8 @@ class Engine:
             lambda merges: run_merges(self.spark, self.storage, merges),
             self._cuts,
             on_trouble,
+            self.executor.lane_reads,
+            self.executor.lane_writes,
         )
 
     def _folded(self, base: Base, results: Results) -> None:
@@ -428,6 +454,16 @@ class Engine:
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: base.state(name).horizon(extent.retain) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
+
+
+def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
+    """What lanes have written counts as of the batch that has committed it."""
+    late = {segment.path.rpartition("/")[2]: batch for segment in segments if (batch := committed_late(segment))}
+    if not late:
+        return frame
+    pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
+    right = f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {BATCH})"
+    return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
 
 
 def _explained(problem: BaseException | None, what: str = "the streaming query has stopped") -> EddylineError:

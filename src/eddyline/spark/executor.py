@@ -1,62 +1,39 @@
 """The executor: what happens in one micro-batch.
 
 The plan of every query is built anew for each batch over exactly the segments it needs, so queries can come and go
-between batches. All stages of one level leave in a single Spark action; a query over the stream of another query, or
-with a stream inside, takes one action more for each level.
+between batches. Queries that would keep the others waiting have lanes of their own (`lanes.py`): they are behind the
+batch, and what their lanes have done is committed by a later one.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from eddyline.catalog.extent import Extent
-from eddyline.kernels.task import Reference, Work
-from eddyline.log.journal import Entry, Journal
-from eddyline.log.results import Record, ResultLog, Results, StageResult
+from eddyline.log.journal import Journal
+from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
 from eddyline.log.storage import Storage
-from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.batch_work import Added, BatchWork, Means, Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
-from eddyline.spark.evaluate.members import Members
-from eddyline.spark.kernel_job import reason_for_spark, run, works_of
-from eddyline.spark.planning import planned
+from eddyline.spark.fairness import Policy
+from eddyline.spark.lanes import Lane, Lanes, Step
+from eddyline.spark.past import Progress, extent_of
+from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
 from eddyline.spark.source import ENTRY
-from eddyline.spark.spans import EVERYTHING, LOW, Spans
-from eddyline.spark.stages import Stage
+from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
-from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
-from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
-_NOTHING = StageResult()
-
-
-@dataclass
-class Standing:
-    """A query at work."""
-
-    name: str
-    stages: Sequence[Stage]
-    start: int | None  # None: at the first tick that its streams bring
-    history: bool  # whether it first answers over everything that has passed
-    created: Clock  # when it was created
-    entry: int = 0  # of the journal, after which it was created
-    since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index that had come by then
-    memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
-    members: Members | None = None  # of a query class
-
-    def settle(self) -> None:
-        """Get ready for a batch."""
+#: so many rows more than a batch has are no reason for a query to stay in its lane
+_FEW_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -83,12 +60,15 @@ class Executor:
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_trouble: Callable[[str], None] = lambda text: None,
         kernels: bool = True,
+        policy: Policy | None = None,
+        lanes: Lanes | None = None,
     ) -> None:
+        """Without a `policy` and `lanes`, all queries run in the common batch."""
         self.kernels = kernels  # False: Spark's own plans for everything
         self.refused: dict[str, str] = {}  # by stage, why the kernel could not do it: it is not asked again
         self.routes = Routes()
         self.frames: Frames = SparkFrames(spark, storage)
-        self._spark = spark
+        self._means = Means(spark, storage, tables, self.frames, kernels, self.refused, self.routes)
         self._storage = storage
         self._tables = tables
         self._journal = Journal(storage)
@@ -100,6 +80,8 @@ class Executor:
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
+        self._policy, self._lanes = policy, lanes
+        self._returning: set[str] = set()  # queries that are behind, and yet run in the next common batch
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -119,6 +101,10 @@ class Executor:
                 for stage in standing.stages:
                     self.refused.pop(stage.name, None)
                     self.routes.forget(stage.name)
+            if self._lanes is not None:
+                self._lanes.close(name)
+            if self._policy is not None:
+                self._policy.forget(name)
 
     def rest_on(self, base: Results) -> None:
         """Take over what upkeep has put in place of old segments."""
@@ -135,13 +121,63 @@ class Executor:
 
     def stop(self) -> None:
         self._stopping.set()
+        if self._lanes is not None:
+            self._lanes.stop()
 
     def forget_attempt(self) -> None:
         """Nothing is left of a batch that failed half-way."""
         with self._guard:
+            self._forget_lanes()
             for query in self._queries.values():
                 query.memory.clear()
             self.results = self._log.load()
+
+    def _forget_lanes(self) -> None:
+        """What they were at is done again from the positions that are committed."""
+        self._returning.clear()
+        if self._lanes is not None:
+            self._lanes.close_all()
+
+    # -- who is behind ------------------------------------------------------------------------------------------------
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a query is answered less far than the common batch, or a lane has something to commit."""
+        late = any(name in self._queries for name in list(self.results.positions))
+        return late or (self._lanes is not None and self._lanes.busy)
+
+    def progress(self, name: str) -> Progress | None:
+        """How much of the past a query has answered that looks back; None if it is through, or never did."""
+        with self._guard:
+            query, position = self._queries.get(name), self.results.positions.get(name)
+            if query is None:
+                return None
+            if position is None:
+                begun = any(stage.name in self.results.stages for stage in query.stages)
+                return Progress() if query.history and not begun else None
+            if position.past is None:
+                return None
+            lane = None if self._lanes is None else self._lanes.get(name)
+            if lane is None or lane.whole is None:
+                return Progress()
+            return lane.whole.progress(position.past, len(query.stages))
+
+    def is_late(self, name: str) -> bool:
+        """Whether a query is answered less far than the common batch."""
+        return name in self.results.positions
+
+    def lane_reads(self) -> set[str]:
+        """Files that must stay, because a lane may be reading them."""
+        return set() if self._lanes is None else self._lanes.reads()
+
+    def lane_writes(self) -> dict[str, int]:
+        """By stage, the number of the batch from which on files may be those of a lane at work."""
+        return {} if self._lanes is None else self._lanes.writing(self._stages_of)
+
+    def _stages_of(self, name: str) -> Collection[str]:
+        with self._guard:
+            query = self._queries.get(name)
+            return () if query is None else [stage.name for stage in query.stages]
 
     # -- a batch ------------------------------------------------------------------------------------------------------
 
@@ -150,24 +186,37 @@ class Executor:
         began = time.monotonic()
         # Spark lost its commit, or is doing it again; or the Spark of a killed process has committed behind our back
         if batch != self.results.last.batch + 1:
-            self.results = self._results_before(batch)
+            with self._guard:
+                self._forget_lanes()
+                self.results = self._results_before(batch)
         outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
         self.upkeep(batch - 1)
-        entry = self._end_of(batch)
-        self._journal.refresh()
-        entries = self._journal.between(self.results.last.entry, entry)
+        target = self._target(batch)
+        entries = self._journal.between(self.results.last.entry, target.entry)
+        rows = sum(e.rows for e in entries)
         with self._guard:
-            for query in self._queries.values():
+            done = {} if self._lanes is None else self._lanes.finished()
+            self._open_lanes(target)
+            common = [query for query in self._queries.values() if self._lanes is None or query.name not in self._lanes]
+            positions = self._positions(target, done, common)
+            for query in common:
                 query.settle()
-            work = _Work(self, batch, entry, entries)
-        record = self._retried(work)
+            stretches = Stretches(self._journal, self._extents, target)
+            ways = [(query, stretches.after(self.results.position(query.name), query)) for query in common]
+            work = BatchWork(self._means, self.results, batch, ways, self._extents)
+        self._start_lanes([name for name in positions if name not in done], positions, target, batch)
+        record, added = retried(
+            lambda: self._recorded(work, target, batch, done, positions), self._stopping, self._on_trouble
+        )
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
             self.results.forget([name for name in record.stages if name not in standing])  # dropped meanwhile
+            self.results.forget([name for name in record.positions if name not in self._queries])
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
+        self._settle_lanes(common, added, done, target, rows)
+        self._start_lanes(list(done), self.results.positions, target, batch + 1)
         self._tables.delete_unused(outdated, used)
-        rows = sum(e.rows for e in entries)
         for name, stage in record.stages.items():
             if stage.failed:
                 self._on_trouble(f"the query {name} has stopped: {stage.failed}; the others go on")
@@ -176,259 +225,186 @@ class Executor:
         seconds = time.monotonic() - began
         self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
 
-    def _retried(self, work: _Work) -> Record:
-        """A folder that is full or read-only is said once and tried again until somebody has mended it."""
-        waiting, said = 0.5, None
-        while True:
-            try:
-                record = work.run()
-                self._log.write(record)
-                return record
-            except Exception as problem:
-                found = storage_problem(problem)
-                if found is None or not found.retryable or self._stopping.is_set():
-                    raise
-                told = re.sub(r"-[0-9a-f]{32}", "", found.message)  # every attempt has file names of its own
-                if told != said:
-                    self._on_trouble(f"{told}; trying again until it can be written")
-                    said = told
-                if self._stopping.wait(waiting):
-                    raise found from None
-                waiting = min(waiting * 2, 10.0)
+    def _recorded(
+        self,
+        work: BatchWork,
+        target: Position,
+        batch: int,
+        done: Mapping[str, Lane],
+        positions: Mapping[str, Position | None],
+    ) -> tuple[Record, Added]:
+        """The record of a batch, written: what the common batch adds, and what lanes have added since the last one."""
+        added = work.run()
+        stages, scans = dict(added.stages), dict(added.scans)
+        for lane in done.values():
+            assert lane.added is not None
+            stages |= lane.added.as_of(batch)
+            scans |= lane.added.scans
+        known = self.results.positions
+        changed = {name: at for name, at in positions.items() if known.get(name) != at}
+        record = Record(batch, target.entry, target.reached, target.closed, stages, scans, changed)
+        self._log.write(record)
+        return record, added
 
-    def _end_of(self, batch: int) -> int:
-        """Up to which entry of the journal the batch goes: Spark has written it down before it began."""
+    def _target(self, batch: int) -> Position:
+        """Up to where the batch goes: Spark has written the entry down before it began."""
         content = self._storage.read(f"checkpoint/offsets/{batch}")
         assert content is not None
-        return int(json.loads(content.decode().splitlines()[-1])[ENTRY])
+        entry = int(json.loads(content.decode().splitlines()[-1])[ENTRY])
+        self._journal.refresh()
+        last = self.results.last
+        entries = self._journal.between(last.entry, entry)
+        at = entries[-1] if entries else last
+        return Position(entry, at.reached, at.closed)
 
     def _results_before(self, batch: int) -> Results:
         results = self._log.load()
         return results if results.last.batch < batch else self.results
 
+    # -- lanes --------------------------------------------------------------------------------------------------------
 
-class _Work:
-    """One micro-batch from plans to its record."""
+    def _open_lanes(self, target: Position) -> None:
+        """For queries that were left behind before a restart, and for new ones that look back."""
+        if self._lanes is None or self._policy is None:
+            return
+        self.results.forget([name for name in self.results.positions if name not in self._queries])
+        for query in self._queries.values():
+            if query.name in self._lanes or self._has_stopped(query):
+                continue
+            if query.name in self.results.positions:
+                if query.name not in self._returning:
+                    self._lanes.open(query)
+            elif not self._has_begun(query) and query.entry < target.entry and self._policy.begins_aside(query):
+                self._lanes.open(query)
 
-    def __init__(self, executor: Executor, batch: int, entry: int, entries: Sequence[Entry]) -> None:
-        self._spark, self._storage = executor._spark, executor._storage
-        self._tables = executor._tables
-        self._results = executor.results
-        self._batch, self._entry = batch, entry
-        last = self._results.last
-        at = entries[-1] if entries else None
-        self._reached = last.reached if at is None else at.reached
-        self._closed = last.closed if at is None else at.closed
-        self._queries = list(executor._queries.values())
-        self._read_rows = 0
-        self._failures: dict[str, str] = {}  # by stage, in this batch
-        self._frames, self._kernels, self._refused = executor.frames, executor.kernels, executor.refused
-        self._routes = executor.routes
-        self._journal, self._extents, self._entries = executor._journal, dict(executor._extents), entries
-        self._logs = given_logs(self._journal, self._extents, entry, entries)
+    def _has_begun(self, query: Standing) -> bool:
+        return any(stage.name in self.results.stages for stage in query.stages)
 
-    def run(self) -> Record:
-        self._failures.clear()  # it may be tried again
-        stages: dict[str, StageResult] = {}
-        scans = Scans(self._tables, self._results.scans)
-        logs = dict(self._logs)
-        for level in _levels(self._queries, set(logs)):
-            views = {}
-            for query, stage in level:
-                view = self._view(query, stage, logs, scans)
-                if view is not None:
-                    views[stage] = view
-            begun = {stage.name: view.start for stage, view in views.items()}
-            added = segments_by_stage(self._written(views))
-            stages.update(self._stopped_among(level))
-            for _, stage in level:
-                if stage.name in begun and stage.name not in self._failures:
-                    had = self._results.stages.get(stage.name, StageResult())
-                    stages[stage.name] = _result(had, added.get(stage.name, []), begun[stage.name])
-                logs[stage.name] = _derived(stage, self._results.stages.get(stage.name), stages.get(stage.name))
-        return Record(self._batch, self._entry, self._reached, self._closed, stages, scans.taken)
+    def _has_stopped(self, query: Standing) -> bool:
+        return bool(self.results.stages.get(query.name, StageResult()).failed)
 
-    def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
-        """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
-        self._read_rows = 0
-        works: list[Work] = []
-        for_spark: list[Stage] = []
-        for stage, view in views.items():
-            found = self._works(stage, view)
-            if found is None:
-                for_spark.append(stage)
-            else:
-                works += found
-        references = self._run(works) if works else []
-        refused = {reference.stage: reference.refused for reference in references if reference.refused}
-        self._refused.update(refused)
-        for_spark += [stage for stage in views if stage.name in refused]
-        frames = {}
-        for stage in for_spark:
-            frame = stage_frame(stage, views[stage], self._results.stages.get(stage.name), self._batch)
-            if frame is not None:
-                frames[stage.name] = written(frame, stage, self._batch, self._storage, folder_of(stage))
-        kept = [reference for reference in references if reference.stage not in refused]
-        if not frames:
-            return kept
-        return [*kept, *self._collected(frames)]
+    def _positions(
+        self, target: Position, done: Mapping[str, Lane], common: Sequence[Standing]
+    ) -> dict[str, Position | None]:
+        """How far the queries will be answered that this batch leaves behind; None: as far as the batch goes."""
+        positions: dict[str, Position | None] = {}
+        for query in common:
+            if query.name in self.results.positions:  # it comes back from its lane
+                positions[query.name] = None
+        for name in () if self._lanes is None else self._lanes.names:
+            query = self._queries[name]
+            at = self.results.positions.get(name) or self._first_position(query, target)
+            failed = False
+            if name in done:
+                step, added = done[name].step, done[name].added
+                assert step is not None and added is not None
+                at, failed = step.after, bool(added.stages.get(name, StageResult()).failed)
+            through = at.past is None and self._nothing_between(at, target)
+            positions[name] = None if failed or through or self._has_stopped(query) else at
+        return positions
 
-    def _run(self, works: Sequence[Work]) -> list[Reference]:
-        try:
-            return self._routes.taken(run(self._spark, works))
-        except Exception as problem:
-            if storage_problem(problem) or was_cancelled(problem):
-                raise
-            reason = reason_of(str(problem))  # whatever it was, Spark's own plans may do
-            return [Reference(work.stage, None, reason) for work in works]
+    def _first_position(self, query: Standing, target: Position) -> Position:
+        if query.history and not self._has_begun(query):
+            return Position(target.entry, target.reached, target.closed, Past())
+        return self.results.last.position
 
-    def _collected(self, frames: Mapping[str, DataFrame]) -> list[Reference]:
-        """All outputs in one Spark action; if it fails, each by itself, so that one query does not stop the others."""
-        try:
-            return references_of(planned(self._spark, list(frames.values()), self._read_rows).collect())
-        except Exception as problem:
-            if storage_problem(problem) or was_cancelled(problem):
-                raise
-        found: list[Reference] = []
-        for name, frame in frames.items():
-            try:
-                found += references_of(planned(self._spark, [frame], self._read_rows).collect())
-            except Exception as problem:
-                if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
-                    raise
-                self._failures[name] = reason_of(str(problem))
-        return found
-
-    def _spark_works(self) -> bool:
-        """Whether it is not Spark itself that fails."""
-        try:
-            return bool(self._spark.sparkContext.parallelize([1], 1).count() == 1)
-        except Exception:
+    def _nothing_between(self, at: Position, target: Position) -> bool:
+        """Whether neither rows nor time have come since."""
+        if (at.reached, at.closed) != (target.reached, target.closed):
             return False
+        return not any(entry.segments for entry in self._journal.between(at.entry, target.entry))
 
-    def _stopped_among(self, level: Sequence[tuple[Standing, Stage]]) -> dict[str, StageResult]:
-        """A query of which a stage has failed has stopped: the record says so, and it is not asked again."""
-        stopped = {}
-        for query, stage in level:
-            if stage.name in self._failures:
-                had, reason = self._results.stages.get(query.name, _NOTHING), self._failures[stage.name]
-                stopped[query.name] = StageResult(count=had.count, start=had.start, failed=reason)
-        return stopped
+    def _settle_lanes(
+        self, common: Sequence[Standing], added: Added, done: Mapping[str, Lane], target: Position, rows: int
+    ) -> None:
+        """Who leaves the common batch, and who returns to it."""
+        if self._lanes is None or self._policy is None:
+            return
+        with self._guard:
+            self._returning.difference_update(query.name for query in common)
+            self._policy.spent({name: cost for name, cost in added.seconds.items() if name in self._queries})
+            for name in self._policy.leaving([query for query in common if query.name in self._queries]):
+                self._lanes.open(self._queries[name])
+            for name, lane in done.items():
+                if name in self._lanes:
+                    self._settle_lane(name, lane, target, rows)
+            waiting = bool(self._returning)
+        if waiting:
+            self._lanes.want_a_batch()
 
-    def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
-        if not self._kernels or stage.name in self._refused or reason_for_spark(stage) is not None:
-            return None
-        had, known = self._results.stages.get(stage.name), self._routes.known(stage.name)
-        return works_of(stage, view, had, self._batch, self._storage.root, folder_of(stage), known)
+    def _settle_lane(self, name: str, lane: Lane, target: Position, rows: int) -> None:
+        """What a lane does next, now that its step is committed."""
+        assert self._lanes is not None and self._policy is not None and lane.step is not None
+        assert lane.added is not None
+        query, now = self._queries[name], self.results.positions.get(name)
+        self._policy.spent(lane.added.seconds)
+        self._lanes.committed(lane)
+        if lane.whole is not None and (now is None or now.past is None):  # from here on it is as any other
+            lane.whole = None
+            lane.pace.forget()
+            self._policy.forget(name)
+        if now is None:
+            if self._policy.returns(query):
+                self._lanes.close(name)
+        elif now.past is None and self._policy.returns(query):
+            behind = sum(entry.rows for entry in self._journal.between(now.entry, target.entry))
+            if behind <= rows + _FEW_ROWS:
+                self._lanes.close(name)
+                self._returning.add(name)
 
-    def _view(self, query: Standing, stage: Stage, logs: Mapping[str, Log], scans: Scans) -> Batch | None:
-        """What a stage sees; None while its query has not begun, and when it has stopped."""
-        if self._results.stages.get(query.name, _NOTHING).failed or self._has_failed(query):
-            return None
-        had = self._results.stages.get(stage.name)
-        start = query.start if had is None else had.start
-        if self._entry <= query.entry:
-            return None  # what this batch takes in came before the query
-        if query.entry > self._results.last.entry:
-            logs = {**logs, **self._logs_after(query.entry)}
-        mine = {name: logs[name] for name in stage.streams}
-        before = Clock(_tick(self._results.last.reached), _tick(self._results.last.closed))
-        if had is None:
-            before = query.created
-            if query.history:
-                before = Clock()
-                mine = {name: _all_fresh(log) for name, log in mine.items()}
-        if start is None and not query.history:
-            start = self._first_tick(query)
-        elif start is None:
-            start = min((log.touched.low for log in mine.values() if log.touched), default=None)
-        if start is None:
-            return None
-        now = Clock(_tick(self._reached), _tick(self._closed))
-        memory = query.memory.setdefault(stage.name, {})
-        view = Batch(self._frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
-        view.members = query.members
-        view.snapshots = scans.of(stage, start, now, before)
-        view.on_read = self._count
-        return view
+    def _start_lanes(
+        self, names: Sequence[str], positions: Mapping[str, Position | None], target: Position, number: int
+    ) -> None:
+        """Let the lanes do their next steps that have something to do and are not at it."""
+        if self._lanes is None:
+            return
+        steps = []
+        with self._guard:
+            for name in names:
+                lane, at = self._lanes.get(name), positions.get(name)
+                if lane is not None and lane.idle and at is not None and name in self._queries:
+                    steps.append((lane, self._step(self._queries[name], lane, at, target, number)))
+        for lane, step in steps:
+            self._lanes.start(lane, step)
 
-    def _has_failed(self, query: Standing) -> bool:
-        return any(stage.name in self._failures for stage in query.stages)
+    def _step(self, query: Standing, lane: Lane, at: Position, target: Position, number: int) -> Step:
+        assert self._lanes is not None and self._policy is not None
+        query.settle()
+        if at.past is not None:
+            stretch, after, size = self._piece(query, lane, at, at.past)
+        else:
+            after, size = self._catching_up(at, target)
+            stretch = Stretches(self._journal, self._extents, after).after(at, query)
+        work = BatchWork(
+            self._means, self.results, number, [(query, stretch)], dict(self._extents), self._lanes.turn(lane)
+        )
+        return Step(work, after, size, number, any(stage.tables for stage in query.stages))
 
-    def _first_tick(self, query: Standing) -> int | None:
-        """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
-        streams = {name for stage in query.stages for name in stage.streams if name in self._extents}
-        for entry in self._entries:
-            lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
-            if entry.number > query.entry and lows:
-                return min(lows)
-        return None
+    def _catching_up(self, at: Position, target: Position) -> tuple[Position, int]:
+        """As many entries as the lane is going to answer in one step, and their rows."""
+        assert self._policy is not None
+        most, rows, after = self._policy.rows(), 0, at
+        for entry in self._journal.between(at.entry, target.entry):
+            if rows and rows + entry.rows > most:
+                break
+            rows += entry.rows
+            after = Position(entry.number, entry.reached, entry.closed)
+        return after, max(1, rows)
 
-    def _logs_after(self, entry: int) -> dict[str, Log]:
-        """The streams as a query sees them that was created after an entry of this very batch."""
-        entries = [e for e in self._entries if e.number > entry]
-        return given_logs(self._journal, self._extents, self._entry, entries)
-
-    def _count(self, rows: int) -> None:
-        self._read_rows += rows
-
-
-def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
-    """The streams as they stand at an entry of the journal; it may have gone on since."""
-    later = {
-        segment.path
-        for following in journal.between(entry, journal.number)
-        for segments in following.segments.values()
-        for segment in segments
-    }
-    logs = {}
-    for name, extent in extents.items():
-        segments = [segment for segment in journal.state(name).segments if segment.path not in later]
-        fresh = [segment for e in entries for segment in e.segments.get(name, ())]
-        touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
-        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
-    return logs
-
-
-def _levels(queries: Sequence[Standing], given: set[str]) -> list[list[tuple[Standing, Stage]]]:
-    """The stages, each on a later level than those whose logs it reads."""
-    waiting = [(query, stage) for query in queries for stage in query.stages]
-    known = set(given)
-    levels = []
-    while waiting:
-        ready = [(query, stage) for query, stage in waiting if set(stage.streams) <= known]
-        if not ready:
-            break  # they read a stream that was dropped
-        levels.append(ready)
-        made = {stage.name for _, stage in ready}
-        known |= made
-        waiting = [(query, stage) for query, stage in waiting if stage.name not in made]
-    return levels
-
-
-def _all_fresh(log: Log) -> Log:
-    """A stream for a query that is new: everything that has passed comes at once."""
-    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
-
-
-def _derived(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
-    """The log of a stage as the next level sees it."""
-    fresh = () if now is None else now.segments
-    earlier = () if had is None else had.segments
-    touched = Spans.of(() if now is None else now.touched).coarser()
-    return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
-
-
-def _result(had: StageResult, segments: Sequence[Any], start: int) -> StageResult:
-    highest = max((segment.index[1] for segment in segments), default=0)
-    minus = sum(segment.minus for segment in segments)
-    plus = sum(segment.rows for segment in segments) - minus
-    touched = Spans.of(segment.tick for segment in segments).parts
-    return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
-
-
-def _tick(value: int | None) -> int:
-    return LOW if value is None else value
+    def _piece(self, query: Standing, lane: Lane, at: Position, past: Past) -> tuple[Stretch, Position, int]:
+        """The next piece of the past."""
+        assert self._policy is not None
+        logs = given_logs(self._journal, self._extents, at.entry, ())
+        for stage in query.stages[: past.stage]:
+            logs[stage.name] = derived_log(stage, self.results.stages.get(stage.name))
+        stage = query.stages[past.stage]
+        begun = self.results.stages.get(stage.name)
+        start = query.start if begun is None else begun.start
+        lane.whole = extent_of(stage, logs, start, at.closed)
+        if past.done is None:
+            lane.pace.forget()  # the stage before counted something else
+        piece = lane.whole.piece(past, self._policy.size(lane.pace))
+        return Stretch(at, at, (), logs, piece), piece.behind(at, len(query.stages)), piece.size
 
 
 __all__ = ["BatchReport", "Executor", "Standing", "given_logs"]

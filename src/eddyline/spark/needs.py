@@ -55,12 +55,13 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
 
 def _asked(stage: Stage, firm: Mapping[str, int], results: Results) -> tuple[int, dict[str, int]]:
     """From which tick on the stage's answers can change, and from which on it reads each log, its own too."""
-    if stage.name not in results.stages:
+    position = results.position(stage.name)
+    if stage.name not in results.stages or position.past is not None:
         return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)  # it may look back as far as it likes
     if stage.kind in (LINEAR, LOOKUP):  # each tuple by itself, when it comes or is revised
         return min((firm[log] for log in stage.streams), default=LOW), {}
     reaches = _reaches(stage.plan)
-    closed = results.last.closed
+    closed = position.closed
     if closed is None or reaches is None or any(firm[reach.log] <= LOW for reach in reaches):
         return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)
     first = min(closed + 1, *(firm[reach.log] - reach.right for reach in reaches))

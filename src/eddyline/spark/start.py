@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddyline.errors import SparkUnavailable
 from eddyline.spark.java import Listener, Scratch, find_java, java_options
+from eddyline.spark.pools import scheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -200,6 +201,7 @@ def _defaults(master: str, scratch: Path) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         **_sql_defaults(master),
+        **scheduling(scratch),
     }
     if _is_local(master):
         # the loopback is there without a network, and whatever the host name resolves to

@@ -7,6 +7,10 @@ import re
 from eddyline.errors import StorageUnreadable, StorageUnusable
 
 
+class Cancelled(Exception):
+    """Nobody wants the work any more."""
+
+
 def storage_problem(problem: BaseException) -> StorageUnusable | None:
     """What is wrong with the database's folders, if that is what went wrong; a task's own words are deep in Spark's."""
     if isinstance(problem, StorageUnusable):
@@ -21,6 +25,8 @@ def storage_problem(problem: BaseException) -> StorageUnusable | None:
 
 def was_cancelled(problem: BaseException) -> bool:
     """Whether somebody has stopped the work, so that nothing is wrong with it."""
+    if isinstance(problem, Cancelled):
+        return True
     said = r"InterruptedException|JOB_CANCELLED|\bjob \d+ cancell?ed\b|SparkContext was shut ?down|stopped SparkContext"
     return re.search(said, str(problem), re.IGNORECASE) is not None
 

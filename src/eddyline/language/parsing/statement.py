@@ -76,12 +76,14 @@ class StatementParser(QueryParser):
     def _create(self) -> exp.Expr:
         if self._word("QUERY"):
             name = self._name("the query's name")
+            settings = self._settings()
             history = self._history()
+            settings = settings or self._settings()
             self._need_word("AS")
             first = self._curr
             tags = self._word("ATTACH")
             query = self._spanned(self._attach(), first) if tags else self._query()
-            return syntax.CreateQuery(this=name, query=query, **(history or self._history()))
+            return syntax.CreateQuery(this=name, query=query, settings=settings, **(history or self._history()))
         if self._word("FUNCTION"):
             return self._function()
         if self._word("SENSED", "STREAM"):
@@ -111,6 +113,31 @@ class StatementParser(QueryParser):
         return syntax.CreateFunction(
             this=name, arguments=arguments, returns=returns, using=using, options=options, exists=exists
         )
+
+    def _settings(self) -> list[syntax.Setting] | None:
+        """WITH (priority = 3, …), between the name of a query and AS."""
+        if not self._word("WITH"):
+            return None
+        found: list[syntax.Setting] = self._in_parentheses(lambda: self._list(self._setting), "the settings")
+        return found
+
+    def _setting(self) -> syntax.Setting:
+        first = self._curr
+        name = self._identifier("a setting")
+        self._need(TokenType.EQ, f"= behind {name.name}")
+        return self._spanned(syntax.Setting(this=name, value=self._constant(f"a value for {name.name}")), first)
+
+    def _constant(self, what: str) -> exp.Expr:
+        first = self._curr
+        if first and first.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            return self._string(what)
+        negative = self._match(TokenType.DASH)
+        token = self._curr
+        if not token or token.token_type != TokenType.NUMBER:
+            self._expected(f"{what}: a number, or a text in quotes")
+        self._advance()
+        number = exp.Literal.number(token.text)
+        return self._spanned(exp.Neg(this=number) if negative else number, first)
 
     def _history(self) -> dict[str, Any]:
         """FROM HISTORY [SINCE …], before AS or behind the query."""

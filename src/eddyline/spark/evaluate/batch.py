@@ -11,7 +11,7 @@ from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate.frames import Frame, Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.literal import back_quoted, spark_type
-from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Batch:
     on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
     members: Members | None = None  # of a query class
+    indexes: Spans = EVERYTHING  # of the tuples that are new to a stage which works tuple by tuple
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

@@ -42,6 +42,8 @@ def changes(plan: Operator, batch: Batch) -> Frame:
     frame = batch.read(log, log.fresh).where(f"{DIFF} <> 0")
     if since := batch.since.get(log.name):
         frame = frame.where(f"{INDEX} > {since}")  # who came before the query was created is none of its business
+    if batch.indexes != EVERYTHING:
+        frame = frame.where(batch.indexes.condition(INDEX))
     return apply_chain(plan, frame, batch, (DIFF,))
 
 

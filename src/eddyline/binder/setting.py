@@ -1,0 +1,47 @@
+"""What is said of a query beside what it asks: CREATE QUERY … WITH (setting = constant, …)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from eddyline.binder.position import position_of
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.errors import DuplicateName, InvalidDefinition, Position, UnknownName, nearest
+from eddyline.language import syntax
+
+HIGHEST_PRIORITY = 10
+
+
+def with_settings(query: BoundQuery, settings: Iterable[syntax.Setting]) -> BoundQuery:
+    """The query as its settings want it."""
+    seen: set[str] = set()
+    for setting in settings:
+        name = setting.this.name.lower()
+        if name not in _SETTINGS:
+            guess = nearest(name, _SETTINGS)
+            hint = f"did you mean {guess}?" if guess else f"there is {', '.join(_SETTINGS)}"
+            raise UnknownName(f"there is no setting {setting.this.name}", position_of(setting.this), hint)
+        if name in seen:
+            raise DuplicateName(f"{name} is given twice", position_of(setting))
+        seen.add(name)
+        query = _SETTINGS[name](query, setting.args["value"])
+    return query
+
+
+def checked_priority(value: object, position: Position | None = None) -> int:
+    """A whole number from 1 to 10."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= HIGHEST_PRIORITY:
+        raise InvalidDefinition(f"a priority is a whole number from 1 to {HIGHEST_PRIORITY}, not {value}", position)
+    return value
+
+
+def _priority(query: BoundQuery, value: exp.Expr) -> BoundQuery:
+    text = value.sql()
+    number = int(text) if text.isdigit() else text
+    return replace(query, priority=checked_priority(number, position_of(value)))
+
+
+_SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {"priority": _priority}

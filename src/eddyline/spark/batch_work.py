@@ -1,0 +1,374 @@
+"""From the plans of some queries to what they add to their logs: the work of a micro-batch, or of a lane.
+
+All stages of one level leave in a single Spark action; a query with a stream inside takes one action more for each
+level.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from eddyline.catalog.extent import Extent
+from eddyline.kernels.task import Reference, Work
+from eddyline.log.journal import Entry, Journal
+from eddyline.log.results import Position, Results, StageResult
+from eddyline.log.segment import Segment
+from eddyline.log.storage import Storage
+from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.evaluate.frames import Frames
+from eddyline.spark.kernel_job import reason_for_spark, run, works_of
+from eddyline.spark.past import Piece
+from eddyline.spark.planning import planned
+from eddyline.spark.routes import Routes
+from eddyline.spark.spans import EVERYTHING, LOW, Spans
+from eddyline.spark.stages import Stage
+from eddyline.spark.standing import Standing
+from eddyline.spark.tables import Tables
+from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
+from eddyline.spark.work import Scans, stage_frame
+from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NOTHING = StageResult()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """When work may be done: at once and all together, or after a wait and only so many tasks at a time."""
+
+    taken: Callable[[], AbstractContextManager[None]] = nullcontext
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From where to where some queries are answered, and the streams as they stand at its end."""
+
+    after: Position
+    before: Position
+    entries: Sequence[Entry]
+    logs: Mapping[str, Log]
+    piece: Piece | None = None  # of the past, which had come before
+
+    @property
+    def now(self) -> Clock:
+        return clock_of(self.after)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What work is done with. It is the same for all works of an executor."""
+
+    spark: SparkSession
+    storage: Storage
+    tables: Tables
+    frames: Frames
+    kernels: bool
+    refused: dict[str, str]  # by stage, why the kernel could not do it
+    routes: Routes  # what eddies have learned
+
+
+@dataclass
+class Added:
+    """What some queries have added, and what they have cost, by name."""
+
+    stages: dict[str, StageResult] = field(default_factory=dict)
+    scans: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def as_of(self, batch: int) -> dict[str, StageResult]:
+        """The same as what one batch commits."""
+        return {name: _as_of(stage, batch) for name, stage in self.stages.items()}
+
+
+class BatchWork:
+    """Some queries, each along a stretch of the journal. `number` is that of the batch in which the work begins."""
+
+    def __init__(
+        self,
+        means: Means,
+        results: Results,
+        number: int,
+        queries: Sequence[tuple[Standing, Stretch]],
+        extents: Mapping[str, Extent],
+        turn: Turn | None = None,
+    ) -> None:
+        self._means, self._spark, self._storage = means, means.spark, means.storage
+        self._number = number
+        self._queries, self._extents = queries, extents
+        self._turn = turn or Turn()
+        names = {stage.name for query, _ in queries for stage in query.stages}
+        # what others add meanwhile is none of its business
+        self._had = {name: stage for name, stage in results.stages.items() if name in names}
+        self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
+        self._owner = {stage.name: query.name for query, _ in queries for stage in query.stages}
+        self._read_rows = 0
+        self._failures: dict[str, str] = {}  # by stage, in this batch
+        self._added = Added()
+
+    @property
+    def reads(self) -> set[str]:
+        """All files that it may read."""
+        logs = [log for _, stretch in self._queries for log in stretch.logs.values()]
+        found = {segment.path for log in logs for segment in log.segments}
+        return found | {segment.path for stage in self._had.values() for segment in stage.segments}
+
+    def run(self) -> Added:
+        self._failures.clear()  # it may be tried again
+        added = self._added = Added(seconds=dict.fromkeys((query.name for query, _ in self._queries), 0.0))
+        scans = Scans(self._means.tables, self._scanned)
+        derived: dict[str, Log] = {}
+        for level in _levels(self._queries):
+            views = {}
+            for query, stretch, stage in level:
+                mine = {name: derived.get(name) or stretch.logs[name] for name in stage.streams}
+                view = self._view(query, stretch, stage, mine, scans)
+                if view is not None:
+                    views[stage] = view
+            begun = {stage.name: view.start for stage, view in views.items()}
+            made = segments_by_stage(self._written(views))
+            added.stages.update(self._stopped_among(level))
+            for _, _, stage in level:
+                if stage.name in begun and stage.name not in self._failures:
+                    had = self._had.get(stage.name, StageResult())
+                    added.stages[stage.name] = _result(had, made.get(stage.name, []), begun[stage.name])
+                derived[stage.name] = _derived(stage, self._had.get(stage.name), added.stages.get(stage.name))
+        added.scans = scans.taken
+        return added
+
+    def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
+        """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
+        self._read_rows = 0
+        works: list[Work] = []
+        for_spark: list[Stage] = []
+        for stage, view in views.items():
+            found = self._works(stage, view)
+            if found is None:
+                for_spark.append(stage)
+            else:
+                works += found
+        references = self._run(works) if works else []
+        for reference in references:
+            self._spent(reference.stage, reference.seconds)
+        refused = {reference.stage: reference.refused for reference in references if reference.refused}
+        self._means.refused.update(refused)
+        for_spark += [stage for stage in views if stage.name in refused]
+        frames = {}
+        for stage in for_spark:
+            frame = stage_frame(stage, views[stage], self._had.get(stage.name), self._number)
+            if frame is not None:
+                frames[stage.name] = written(frame, stage, self._number, self._storage, folder_of(stage))
+        kept = [reference for reference in references if reference.stage not in refused]
+        if not frames:
+            return kept
+        began = time.monotonic()
+        with self._turn.taken():
+            found_on_spark = self._collected(frames)
+        for name in frames:  # Spark does not tell them apart
+            self._spent(name, (time.monotonic() - began) / len(frames))
+        return [*kept, *found_on_spark]
+
+    def _spent(self, stage: str, seconds: float) -> None:
+        self._added.seconds[self._owner[stage]] += seconds
+
+    def _run(self, works: Sequence[Work]) -> list[Reference]:
+        found: list[Reference] = []
+        width = self._turn.width or len(works)
+        try:
+            for first in range(0, len(works), width):
+                with self._turn.taken():
+                    found += self._means.routes.taken(run(self._spark, works[first : first + width]))
+            return found
+        except Exception as problem:
+            if storage_problem(problem) or was_cancelled(problem):
+                raise
+            reason = reason_of(str(problem))  # whatever it was, Spark's own plans may do
+            return [Reference(work.stage, None, reason) for work in works]
+
+    def _collected(self, frames: Mapping[str, DataFrame]) -> list[Reference]:
+        """All outputs in one Spark action; if it fails, each by itself, so that one query does not stop the others."""
+        try:
+            return references_of(planned(self._spark, list(frames.values()), self._read_rows).collect())
+        except Exception as problem:
+            if storage_problem(problem) or was_cancelled(problem):
+                raise
+        found: list[Reference] = []
+        for name, frame in frames.items():
+            try:
+                found += references_of(planned(self._spark, [frame], self._read_rows).collect())
+            except Exception as problem:
+                if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
+                    raise
+                self._failures[name] = reason_of(str(problem))
+        return found
+
+    def _spark_works(self) -> bool:
+        """Whether it is not Spark itself that fails."""
+        try:
+            return bool(self._spark.sparkContext.parallelize([1], 1).count() == 1)
+        except Exception:
+            return False
+
+    def _stopped_among(self, level: Sequence[tuple[Standing, Stretch, Stage]]) -> dict[str, StageResult]:
+        """A query of which a stage has failed has stopped: the record says so, and it is not asked again."""
+        stopped = {}
+        for query, _, stage in level:
+            if stage.name in self._failures:
+                had, reason = self._had.get(query.name, _NOTHING), self._failures[stage.name]
+                stopped[query.name] = StageResult(count=had.count, start=had.start, failed=reason)
+        return stopped
+
+    def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
+        if not self._means.kernels or stage.name in self._means.refused or reason_for_spark(stage) is not None:
+            return None
+        had, known = self._had.get(stage.name), self._means.routes.known(stage.name)
+        return works_of(stage, view, had, self._number, self._storage.root, folder_of(stage), known)
+
+    def _view(
+        self, query: Standing, stretch: Stretch, stage: Stage, mine: Mapping[str, Log], scans: Scans
+    ) -> Batch | None:
+        """What a stage sees; None while its query has not begun, and when it has stopped."""
+        if self._had.get(query.name, _NOTHING).failed or self._has_failed(query):
+            return None
+        if stretch.after.entry <= query.entry:
+            return None  # what this batch takes in came before the query
+        had = self._had.get(stage.name)
+        start = query.start if had is None else had.start
+        before, now = clock_of(stretch.before), stretch.now
+        piece = stretch.piece
+        if piece is not None:
+            if query.stages[piece.stage] is not stage:
+                return None
+            mine, (before, now) = piece.logs(mine), piece.clocks(now)
+        elif had is None:
+            before = query.created
+            if query.history:
+                before = Clock()
+                mine = {name: _all_fresh(log) for name, log in mine.items()}
+        if start is None and not query.history:
+            start = self._first_tick(query, stretch.entries)
+        elif start is None:
+            start = min((log.touched.low for log in mine.values() if log.touched), default=None)
+        if start is None:
+            return None
+        memory = query.memory.setdefault(stage.name, {})
+        view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
+        view.members = query.members
+        view.snapshots = scans.of(stage, start, now, before)
+        view.on_read = self._count
+        if piece is not None:
+            view.indexes = piece.indexes
+        return view
+
+    def _has_failed(self, query: Standing) -> bool:
+        return any(stage.name in self._failures for stage in query.stages)
+
+    def _first_tick(self, query: Standing, entries: Sequence[Entry]) -> int | None:
+        """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
+        streams = {name for stage in query.stages for name in stage.streams if name in self._extents}
+        for entry in entries:
+            lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
+            if entry.number > query.entry and lows:
+                return min(lows)
+        return None
+
+    def _count(self, rows: int) -> None:
+        self._read_rows += rows
+
+
+class Stretches:
+    """The stretches of the journal up to an entry, by where they begin; put together once for all who begin there."""
+
+    def __init__(self, journal: Journal, extents: Mapping[str, Extent], upto: Position) -> None:
+        self._journal, self._extents, self.upto = journal, dict(extents), upto
+        self._known: dict[int, tuple[Sequence[Entry], dict[str, Log]]] = {}
+
+    def after(self, position: Position, query: Standing) -> Stretch:
+        """What a query sees that was answered up to a position; nothing of what came before it was created."""
+        first = max(position.entry, query.entry)
+        if first not in self._known:
+            entries = self._journal.between(first, self.upto.entry)
+            self._known[first] = entries, given_logs(self._journal, self._extents, self.upto.entry, entries)
+        return Stretch(self.upto, position, *self._known[first])
+
+
+def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
+    """The streams as they stand at an entry of the journal; it may have gone on since."""
+    later = {
+        segment.path
+        for following in journal.between(entry, journal.number)
+        for segments in following.segments.values()
+        for segment in segments
+    }
+    logs = {}
+    for name, extent in extents.items():
+        segments = [segment for segment in journal.state(name).segments if segment.path not in later]
+        fresh = [segment for e in entries for segment in e.segments.get(name, ())]
+        touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
+        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
+    return logs
+
+
+def derived_log(stage: Stage, had: StageResult | None) -> Log:
+    """The log of a stage as it stands."""
+    return _derived(stage, had, None)
+
+
+def clock_of(position: Position) -> Clock:
+    return Clock(_tick(position.reached), _tick(position.closed))
+
+
+def _levels(queries: Sequence[tuple[Standing, Stretch]]) -> list[list[tuple[Standing, Stretch, Stage]]]:
+    """The stages, each on a later level than those whose logs it reads."""
+    waiting = [(query, stretch, stage) for query, stretch in queries for stage in query.stages]
+    known: set[str] = set()
+    levels = []
+    while waiting:
+        ready = [
+            (q, stretch, s) for q, stretch, s in waiting if all(n in known or n in stretch.logs for n in s.streams)
+        ]
+        if not ready:
+            break  # they read a stream that was dropped
+        levels.append(ready)
+        made = {stage.name for _, _, stage in ready}
+        known |= made
+        waiting = [found for found in waiting if found[2].name not in made]
+    return levels
+
+
+def _all_fresh(log: Log) -> Log:
+    """A stream for a query that is new: everything that has passed comes at once."""
+    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
+
+
+def _derived(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
+    """The log of a stage as the next level sees it."""
+    fresh = () if now is None else now.segments
+    earlier = () if had is None else had.segments
+    touched = Spans.of(() if now is None else now.touched).coarser()
+    return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
+
+
+def _result(had: StageResult, segments: Sequence[Segment], start: int) -> StageResult:
+    highest = max((segment.index[1] for segment in segments), default=0)
+    minus = sum(segment.minus for segment in segments)
+    plus = sum(segment.rows for segment in segments) - minus
+    touched = Spans.of(segment.tick for segment in segments).parts
+    return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
+
+
+def _as_of(stage: StageResult, batch: int) -> StageResult:
+    return replace(stage, segments=tuple(replace(segment, seq=(batch, batch)) for segment in stage.segments))
+
+
+def _tick(value: int | None) -> int:
+    return LOW if value is None else value
+
+
+__all__ = ["Added", "BatchWork", "Means", "Stretch", "Stretches", "Turn", "clock_of", "derived_log", "given_logs"]

@@ -1,0 +1,30 @@
+"""A query at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddyline.spark.evaluate.batch import Clock
+from eddyline.spark.evaluate.members import Members
+from eddyline.spark.stages import Stage
+
+
+@dataclass
+class Standing:
+    """A query at work."""
+
+    name: str
+    stages: Sequence[Stage]
+    start: int | None  # None: at the first tick that its streams bring
+    history: bool  # whether it first answers over everything that has passed
+    created: Clock  # when it was created
+    entry: int = 0  # of the journal, after which it was created
+    since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index that had come by then
+    memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
+    members: Members | None = None  # of a query class
+    priority: int = 1  # its share, beside those of the others
+
+    def settle(self) -> None:
+        """Get ready for a batch."""

@@ -1,0 +1,43 @@
+"""Lanes as busy as they can be: anybody may run aside at any time, and be late."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+
+from eddyline.spark.fairness import Pace, Policy
+from eddyline.spark.lanes import Lane, LanesInTurn
+from eddyline.spark.standing import Standing
+
+
+class Restless(Policy):
+    """Anybody may run aside at any time, in the smallest of steps."""
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__()
+        self._dice = dice
+
+    def begins_aside(self, query: Standing) -> bool:
+        return query.history or self._dice.random() < 0.3
+
+    def leaving(self, common: Collection[Standing]) -> list[str]:
+        return [query.name for query in common if self._dice.random() < 0.4]
+
+    def returns(self, query: Standing) -> bool:
+        return self._dice.random() < 0.5
+
+    def size(self, pace: Pace) -> int | None:
+        return self._dice.randint(1, 6)
+
+    def rows(self) -> int:
+        return self._dice.randint(1, 8)
+
+
+def late_lanes(dice: random.Random) -> type[LanesInTurn]:
+    class LateLanes(LanesInTurn):
+        """What is done is committed some batches later."""
+
+        def finished(self) -> dict[str, Lane]:
+            return {name: lane for name, lane in super().finished().items() if dice.random() < 0.6}
+
+    return LateLanes
