@@ -76,6 +76,7 @@ class Reference:
     stage: str
     segment: Segment | None
     refused: str = ""
+    failed: str = ""  # why nobody can do it
     reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
     seconds: float = 0.0
 
@@ -88,9 +89,10 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
             yield from written(_computed(work, eddies), work.stage, work.batch, storage, work.folder)
             if eddies.reports:
                 yield Reference(work.stage, None, reports=eddies.reports)
-        except (duckdb.Error, pa.ArrowInvalid, FunctionFailed) as problem:
-            # an overflow, for one: Spark has another answer to it; and it stops alone whoever fails there too
+        except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
             yield Reference(work.stage, None, str(problem).splitlines()[0])
+        except FunctionFailed as problem:  # the user's code would fail there too
+            yield Reference(work.stage, None, failed=problem.message)
         yield Reference(work.stage, None, seconds=time.monotonic() - began)
 
 

@@ -111,7 +111,7 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
     memory = max(profile.memory for profile in profiles)
     routes = Routes()
     routes.taken(references)
-    refused = next((reference.refused for reference in references if reference.refused), "")
+    refused = next((found for r in references if (found := r.refused or r.failed)), "")
     if refused:
         return _Run(seconds, (), refused=refused)
     segments = segments_by_stage(references).get(stage.name, ())

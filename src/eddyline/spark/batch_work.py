@@ -156,9 +156,10 @@ class BatchWork:
         references = self._run(works) if works else []
         for reference in references:
             self._spent(reference.stage, reference.seconds)
+        self._failures.update({reference.stage: reference.failed for reference in references if reference.failed})
         refused = {reference.stage: reference.refused for reference in references if reference.refused}
         self._means.refused.update(refused)
-        for_spark += [stage for stage in views if stage.name in refused]
+        for_spark += [stage for stage in views if stage.name in refused and stage.name not in self._failures]
         frames = {}
         for stage in for_spark:
             frame = stage_frame(stage, views[stage], self._had.get(stage.name), self._number)
