@@ -206,6 +206,12 @@ class Lanes:
         steps = [lane.step for lane in list(self._lanes.values())]
         return {path for step in steps if step is not None for path in step.work.reads}
 
+    def scanned(self) -> set[str]:
+        """The pieces of tables that steps have seen which are done and not committed."""
+        added = [lane.added for lane in list(self._lanes.values())]
+        taken = [one for some in added if some is not None for one in some.scans.values()]
+        return {piece for _, pieces in taken for piece in pieces}
+
     def writing(self, stages: Callable[[str], Collection[str]]) -> dict[str, int]:
         """By stage, the number from which on the names of files that nothing refers to may be those of a step."""
         found = {}
