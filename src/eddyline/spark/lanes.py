@@ -169,13 +169,12 @@ class Lanes:
         try:
             with self._tables.in_use() if step.reads_tables else nullcontext():
                 added = retried(step.work.run, self._stopping, self._on_trouble)
+                lane.seconds = time.monotonic() - began
+                lane.added = added  # from here on it is known which pieces of tables it has seen
         except BaseException as problem:
             if lane.gone:
                 return
             lane.problem = problem
-        else:
-            lane.seconds = time.monotonic() - began
-            lane.added = added
         if not lane.gone:
             self._have_a_batch()
 
