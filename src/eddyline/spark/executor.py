@@ -216,7 +216,7 @@ class Executor:
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._settle_lanes(common, added, done, target, rows)
         self._start_lanes(list(done), self.results.positions, target, batch + 1)
-        self._tables.delete_unused(outdated, used)
+        self._tables.delete_unused(outdated, used if self._lanes is None else used | self._lanes.scanned())
         for name, stage in record.stages.items():
             if stage.failed:
                 self._on_trouble(f"the query {name} has stopped: {stage.failed}; the others go on")

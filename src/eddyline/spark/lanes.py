@@ -169,13 +169,12 @@ class Lanes:
         try:
             with self._tables.in_use() if step.reads_tables else nullcontext():
                 added = retried(step.work.run, self._stopping, self._on_trouble)
+                lane.seconds = time.monotonic() - began
+                lane.added = added  # from here on it is known which pieces of tables it has seen
         except BaseException as problem:
             if lane.gone:
                 return
             lane.problem = problem
-        else:
-            lane.seconds = time.monotonic() - began
-            lane.added = added
         if not lane.gone:
             self._have_a_batch()
 
@@ -205,6 +204,12 @@ class Lanes:
         """The files that steps at work may read."""
         steps = [lane.step for lane in list(self._lanes.values())]
         return {path for step in steps if step is not None for path in step.work.reads}
+
+    def scanned(self) -> set[str]:
+        """The pieces of tables that steps have seen which are done and not committed."""
+        added = [lane.added for lane in list(self._lanes.values())]
+        taken = [one for some in added if some is not None for one in some.scans.values()]
+        return {piece for _, pieces in taken for piece in pieces}
 
     def writing(self, stages: Callable[[str], Collection[str]]) -> dict[str, int]:
         """By stage, the number from which on the names of files that nothing refers to may be those of a step."""
