@@ -112,7 +112,7 @@ class FormTable:
     def _written(self, rows: pa.Table, storage: Storage, folder: str) -> MemberTable:
         """Few go with the work, many into a file."""
         if rows.num_rows <= MOST_JOINED:
-            return MemberTable(self._fields, rows)
+            return MemberTable(self._fields, rows.combine_chunks())  # Spark stops at an empty chunk
         path = f"{folder}/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, rows)
         return MemberTable(self._fields, None, path)
