@@ -200,6 +200,23 @@ def test_a_query_that_reads_another_is_bound_anew_when_that_has_gone(db: Any) ->
     assert [answer.row for answer in late.fetch()] == [(46,)]
 
 
+def test_constants_of_a_query_that_is_read_are_not_those_of_the_reader(db: Any) -> None:
+    """Although they are equal and stand at the same place, each in its text."""
+    reader = "CREATE QUERY r{n} AS SELECT x FROM base WHERE t > {low}"
+    base = "CREATE QUERY base AS SELECT x, t FROM s WHERE x > 5"
+    own = reader.format(n=1, low=5)
+    width = max(len(base), len(own))
+    own, base = (f"{text[:-1].ljust(width)}5" for text in (own, base))
+    assert own[width] == base[width] == "5"
+    db.sql(base)
+    first = db.sql(own)
+    second, third = (db.sql(f"{reader.format(n=n, low='')}".ljust(width) + str(n)) for n in (7, 8))
+    db.stream("s").push([(6, "", 9), (8, "", 8), (9, "", 6), (5, "", 9)])
+    db.flush()
+    told = [sorted(answer.row for answer in handle.fetch()) for handle in (first, second, third)]
+    assert told == [[(6,), (8,), (9,)], [(6,), (8,)], [(6,)]]
+
+
 def test_a_member_that_was_derived_can_be_read_by_others_and_dropped(db: Any) -> None:
     db.sql(";".join(above(f"q{n}", n) for n in range(1, 9)))
     over = db.sql("CREATE QUERY over AS SELECT x + 1 AS y FROM q7 WHERE x < 100")

@@ -45,6 +45,12 @@ _frames = st.one_of(
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
     _window.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
     _window.map("SELECT a, COUNT(*) AS n FROM s {} WHERE {{}} GROUP BY a ORDER BY n LIMIT 1 OFFSET 1".format),
+    st.sampled_from(["[RANGE 3 SEC]", "[RANGE 4 SEC SLIDE 2 SEC]", "[RANGE UNBOUNDED]", "[ROWS 2]"]).map(
+        "SELECT a, b FROM s {} WHERE {{}}".format
+    ),
+    st.just(
+        "SELECT b, c FROM s [RANGE 3 SEC], (SELECT a AS k, c, t AS u FROM r) [RANGE 1 SEC] AS r WHERE a = k AND {}"
+    ),
     _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
     _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
     st.tuples(_window, ints).map(
@@ -76,6 +82,10 @@ def test_all_of_these_are_members(spark: object) -> None:
         for text in (
             f"SELECT a, b FROM s {window} WHERE a > 1 ORDER BY b DESC, a LIMIT 2",
             f"SELECT a, COUNT(*) AS n FROM s {window} WHERE a > 1 GROUP BY a ORDER BY n LIMIT 1 OFFSET 1",
+            "SELECT a, b FROM s [RANGE 3 SEC] WHERE a > 1",
+            "SELECT a, b FROM s [RANGE 4 SEC SLIDE 2 SEC] WHERE a > 1",
+            "SELECT a, b FROM s [RANGE UNBOUNDED] WHERE a > 1",
+            "SELECT a, b FROM s [ROWS 2] WHERE a > 1",
         ):
             db.sql(text)
         assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()

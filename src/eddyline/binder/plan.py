@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from eddyline.algebra.literals import with_literals
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import RelationChanges
 from eddyline.algebra.tag import TagSelection
@@ -23,7 +24,7 @@ class Plan:
 
 def plan_of_query(query: BoundQuery, position: Position | None) -> Plan:
     """A standing query as the input of another one."""
-    operator = query.plan
+    operator = with_literals(query.plan, lambda literal: replace(literal, place=None))  # those are of another text
     if isinstance(operator, TagSelection):
         hint = "SELECT TAGGED OBJECTS gives the tuples"
         raise NotSupported("SELECT TAGS gives tags without tuples; no query can read it", position, hint)

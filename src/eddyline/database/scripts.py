@@ -55,10 +55,11 @@ class Scripts:
 
     def _one(self, item: _Item, text: str) -> Result:
         core, piece = self._core, item.piece
-        result = self._steps.run(item.statement or parse_piece(piece, text)[0])
-        standing = None if piece.name is None else core.definitions.queries.get(piece.name.lower())
-        if standing is not None:
-            core.alike.learn(piece, standing.query)
+        with core.defining:  # nobody may change what names mean before it is learnt
+            result = self._steps.run(item.statement or parse_piece(piece, text)[0])
+            standing = None if piece.name is None else core.definitions.queries.get(piece.name.lower())
+            if standing is not None:
+                core.alike.learn(piece, standing.query)
         return result
 
     def _many(self, items: Sequence[_Item]) -> list[Result]:

@@ -6,7 +6,7 @@ anything; those that differ in their constants only are of one form. Of HAVING o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd
@@ -15,6 +15,7 @@ from typing import Any, cast
 from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
+    RelationChanges,
     WindowAggregation,
     WindowAlias,
     WindowCrossProduct,
@@ -38,11 +39,13 @@ from eddyline.algebra.sharing import (
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
-from eddyline.algebra.window import TimeScope, TimeWindow
+from eddyline.algebra.window import LatestRowsWindow, RangeWindow, TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
 _SELECTING = (StreamSelect, WindowSelect)
+#: what must look at a relation as a whole is computed wherever it changes: for all members wherever that of one does
+_OF_WHOLE_RELATIONS = (WindowAggregation, WindowDistinct, WindowSort)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
@@ -145,12 +148,19 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     """The shape of a bound plan; None if the engine cannot answer others like it together."""
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
+    if isinstance(plan, RelationChanges):
+        inner = _shape_of(plan.input, columns, _is_relation)
+        return None if inner is None else replace(inner, plan=RelationChanges(cast(WindowOp, inner.plan)))
+    return _shape_of(plan, columns, _is_source)
+
+
+def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Operator], bool]) -> Shape | None:
     chain: list[Operator] = []
     node = plan
     while isinstance(node, _UNARY):
         chain.append(node)
         node = node.inputs[0]
-    if not _is_source(node):
+    if not is_source(node) or (is_source is _is_relation and any(isinstance(o, _OF_WHOLE_RELATIONS) for o in chain)):
         return None
     parts: tuple[TypedExpr, ...] = ()
     while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
@@ -190,6 +200,18 @@ def _is_source(node: Operator) -> bool:
         and not node.tagged
         and len({window.slide for window in windows}) == 1
         and all(isinstance(operator, (*inner, *_PER_TUPLE)) for operator in node.walk())
+        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
+    )
+
+
+def _is_relation(node: Operator) -> bool:
+    """A window of CQL, or an inner join of such."""
+    inner = (RangeWindow, LatestRowsWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect)
+    leaves = (StreamReceive, StreamAcquire, *_PER_TUPLE)
+    return (
+        isinstance(node, WindowOp)
+        and not node.tagged
+        and all(isinstance(operator, (*inner, *leaves)) for operator in node.walk())
         and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
 

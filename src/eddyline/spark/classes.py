@@ -87,7 +87,8 @@ class QueryClass(Standing):
         folder = f"{FOLDER}/{self.name}"
         parts = [part for table in tables for part in table.settled(self.storage, folder)]
         known = {form.name: members for form, members in parts}
-        self.members = Members(known, len(self.shape.above), max((table.latest for table in tables), default=0))
+        since, begin = (max(table.latest for table in tables), max(table.last_begin for table in tables))
+        self.members = Members(known, len(self.shape.above), since, begin)
         plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
@@ -151,10 +152,11 @@ class Classes:
                 self._by_key.setdefault(_key(shape, standing.start), found)
             self.reserve(seat.log)
         since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
+        begin = LOW if seat.begin is None else seat.begin
         if constants is None:
-            found.table(shape).add(seat.number, since, shape.constants)
+            found.table(shape).add(seat.number, since, begin, shape.constants)
         else:
-            found.table(shape).add_all(seat.number, since, constants, count)
+            found.table(shape).add_all(seat.number, since, begin, constants, count)
         came = 1 if constants is None else count
         found.next_number = max(found.next_number, seat.number + came)
         found.rank(range(seat.number, seat.number + came), standing.priority)

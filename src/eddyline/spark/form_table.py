@@ -21,9 +21,11 @@ from eddyline.algebra.types import DataType
 from eddyline.algebra.user_function import is_expensive
 from eddyline.columnar.types import arrow_type
 from eddyline.log.storage import Storage
-from eddyline.spark.evaluate.members import SINCE, MemberTable
+from eddyline.spark.evaluate.members import BEGIN, SINCE, MemberTable
 from eddyline.spark.literal import spark_type
+from eddyline.spark.spans import LOW
 
+_OF_EVERYBODY = (QUERY, SINCE, BEGIN)
 #: so many members are looked at one by one; beyond that an index finds those who want a row (measured)
 MOST_JOINED = 8
 #: so many members are worth to be left alone, until more than a share of them has come or gone since
@@ -42,9 +44,12 @@ class FormTable:
             *((f"_a{i}", t) for i, t in enumerate(above)),
         ]
         self._schema = pa.schema(
-            [(QUERY, pa.int64()), (SINCE, pa.int64()), *((name, arrow_type(type_)) for name, type_ in constants)]
+            [*((name, pa.int64()) for name in _OF_EVERYBODY), *((name, arrow_type(type_)) for name, type_ in constants)]
         )
-        self._fields = {QUERY: "BIGINT", SINCE: "BIGINT", **{name: spark_type(type_) for name, type_ in constants}}
+        self._fields = {
+            **dict.fromkeys(_OF_EVERYBODY, "BIGINT"),
+            **{name: spark_type(type_) for name, type_ in constants},
+        }
         self._base = self._more = self._schema.empty_table()
         self._base_table: MemberTable | None = None
         self._gone: set[int] = set()  # of the base
@@ -55,15 +60,15 @@ class FormTable:
     def __len__(self) -> int:
         return int(self._base.num_rows) + int(self._more.num_rows) + len(self._added) - len(self._gone)
 
-    def add(self, number: int, since: int, constants: Sequence[Any]) -> None:
-        self._added[number] = (number, since, *constants)
+    def add(self, number: int, since: int, begin: int, constants: Sequence[Any]) -> None:
+        self._added[number] = (number, since, begin, *constants)
         self._parts = None
 
-    def add_all(self, first: int, since: int, constants: pa.Table, count: int) -> None:
+    def add_all(self, first: int, since: int, begin: int, constants: pa.Table, count: int) -> None:
         """So many members with numbers from `first` on, a row for each, if there are any constants."""
         numbers = pa.array(np.arange(first, first + count))
-        sinces = pa.repeat(pa.scalar(since, pa.int64()), count)
-        columns = [numbers, sinces, *constants.columns]
+        moment = [pa.repeat(pa.scalar(value, pa.int64()), count) for value in (since, begin)]
+        columns = [numbers, *moment, *constants.columns]
         self._more = pa.concat_tables([self._more, pa.table(columns, schema=self._schema)])
         self._parts = None
 
@@ -109,7 +114,7 @@ class FormTable:
         """Few go with the work, many into a file, and those who ask for something costly: all of them at once."""
         costly = self.form.predicate is not None and is_expensive(self.form.predicate)
         if rows.num_rows <= MOST_JOINED and not costly:
-            return MemberTable(self._fields, rows)
+            return MemberTable(self._fields, rows.combine_chunks())  # Spark stops at an empty chunk
         path = f"{folder}/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, rows)
         return MemberTable(self._fields, None, path)
@@ -135,6 +140,12 @@ class FormTable:
         """The largest `_since`, once settled; that of one who has gone does no harm."""
         tables = (self._base, self._more)
         return max(int(pc.max(table.column(SINCE)).as_py() or 0) for table in tables)
+
+    @property
+    def last_begin(self) -> int:
+        """The largest `_begin`, in the same way."""
+        found = [pc.max(table.column(BEGIN)).as_py() for table in (self._base, self._more)]
+        return max((int(tick) for tick in found if tick is not None), default=LOW)
 
 
 def _without(rows: pa.Table, numbers: Sequence[int] | set[int]) -> pa.Table:

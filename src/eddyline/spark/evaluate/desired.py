@@ -14,7 +14,7 @@ from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
-from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, relation
+from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, of_members, relation
 from eddyline.spark.evaluate.relational import order_of
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.evaluate.windows import T, Windows
@@ -161,8 +161,8 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     if not ticks:
         return None
     asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
-    frame = relation(below, batch, asked)
     width = len(plan.schema)
+    frame = of_members(relation(below, batch, asked), batch, width)
     columns = [f"c{i}" for i in range(width)]
     again = ticks.within(LOW, batch.before.closed)
     if isinstance(plan, RStream):

@@ -68,8 +68,7 @@ class SparkFrames:
     def table(self, rows: pa.Table) -> Frame:
         if not rows.num_rows:
             return self.read([], dict.fromkeys(rows.column_names, "BIGINT"), [*rows.column_names])
-        # Spark takes a table for empty if its first chunk is
-        return as_frame(self._spark.createDataFrame(rows.combine_chunks()))
+        return as_frame(self._spark.createDataFrame(rows))
 
 
 def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:

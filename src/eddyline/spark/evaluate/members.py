@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,11 +12,13 @@ from eddyline.spark.evaluate.frames import Frame, Frames, few
 
 #: in tables of members: the last index that had come before one was created
 SINCE = "_since"
+#: the tick from which on it is answered, if its answers are about ticks
+BEGIN = "_begin"
 
 
 @dataclass(frozen=True)
 class MemberTable:
-    """The members of one form: `_query`, `_since`, and the constants as _p0, …, _a0, …
+    """The members of one form: `_query`, `_since`, `_begin`, and the constants as _p0, …, _a0, …
 
     Few come along with the work, as `rows`; many are in a file, where workers find them and keep them. Those who have
     left since it was written are in `gone`.
@@ -42,19 +44,28 @@ class MemberTable:
 class Members:
     """All members, by the name of their form.
 
-    From which window on a member is answered is for its reader to know: windows before that cost little.
+    From which window on a member is answered is for its reader to know: windows before that cost little. Of relations
+    it must be known here: what stands at that tick is said then, whenever it has come.
     """
 
     tables: Mapping[str, MemberTable]
     above: int  # how many constants of HAVING each has
     since: int  # the largest `_since`
+    begin: int  # the largest `_begin`
 
     def frame(self, form: str, frames: Frames) -> Frame:
         return few(self.tables[form].frame(frames))
 
     def everyone(self, frames: Frames) -> Frame:
         """All members, of whatever form: number, and the constants of HAVING."""
-        columns = [QUERY, *(f"_a{i}" for i in range(self.above))]
+        return self._all_with([f"_a{i}" for i in range(self.above)], frames)
+
+    def begins(self, frames: Frames) -> Frame:
+        """From which tick on each is answered."""
+        return self._all_with([BEGIN], frames)
+
+    def _all_with(self, more: Sequence[str], frames: Frames) -> Frame:
+        columns = [QUERY, *more]
         found: Frame | None = None
         for table in self.tables.values():
             part = table.frame(frames).select(*columns)

@@ -22,12 +22,15 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
+from eddyline.algebra.sharing import QUERY, WindowMatch
 from eddyline.algebra.window import LatestRowsWindow, OneRow, RangeWindow, Scan
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate import relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
+from eddyline.spark.evaluate.matching import matched
+from eddyline.spark.evaluate.members import BEGIN
 from eddyline.spark.evaluate.product import predicate_sql, product
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
@@ -85,6 +88,10 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
         return below.selectExpr(*_LIFE, *relational.projected(node.columns, relational.names_in(node.input.schema)))
     if isinstance(node, WindowCrossProduct | WindowJoin):
         return _product(node, batch, asked)
+    if isinstance(node, WindowMatch):
+        assert batch.members is not None
+        below, names = relation(node.input, batch, asked), relational.names_in(node.input.schema)
+        return matched(node, below, _LIFE, names, batch.members, batch.frames)
     if isinstance(node, WindowAggregation):
         return _at_changes([node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0], batch))
     if isinstance(node, WindowDistinct):
@@ -94,6 +101,16 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
             return relation(node.input, batch, asked)
         return _at_changes([node.input], batch, asked, lambda windows: relational.sort(node, windows[0]))
     raise InvalidAlgebra(f"a CQL relation cannot be computed through {type(node).__name__}")
+
+
+def of_members(frame: Frame, batch: Batch, width: int) -> Frame:
+    """The relations of the members of a class, whose numbers are the last column: each from its own beginning on."""
+    if batch.members is None or batch.members.begin <= batch.start:
+        return frame
+    columns = [f"c{i}" for i in range(width)]
+    numbered = frame.selectExpr(*_LIFE, *columns, f"{columns[-1]} AS {QUERY}")
+    begun = numbered.join(batch.members.begins(batch.frames), QUERY).where(f"{UNTIL} >= {BEGIN}")
+    return begun.selectExpr(f"greatest({FROM}, {BEGIN}) AS {FROM}", UNTIL, *columns)
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------
