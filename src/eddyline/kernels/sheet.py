@@ -17,9 +17,9 @@ from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.selecting import Selection
 
-#: texts that only name, cast or repeat: a column, `CAST(a AS TINYINT) AS b`, `5L AS c`
+#: texts that only name, cast or repeat: a column, `CAST(_diff AS TINYINT) AS _diff`, `5L AS _batch`
 _COLUMN = re.compile(r"[`\"]?(\w+)[`\"]?(?: AS \w+)?")
-_CAST = re.compile(r"CAST\((\w+) AS \w+\) AS \w+")
+_CAST = re.compile(r"CAST\((_\w+) AS \w+\) AS _\w+")
 _CONSTANT = re.compile(r"(\d+)L AS \w+")
 #: what the columns of a frame are: columns of a leaf, by name, or constants
 Sources = tuple[str | int, ...]
