@@ -183,9 +183,7 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 3.5))
     width = 0.2
     for place, key in enumerate(("hindsight", "eddy", "best", "worst")):
-        label = {"best": "best fixed order", "worst": "worst fixed order", "hindsight": "best in hindsight"}.get(
-            key, key
-        )
+        label = LABELS.get(key, key)
         heights = [found[key] / found["hindsight"] for found in results]
         axes.bar([at + width * place for at in range(len(results))], heights, width, label=label)
     axes.set_xticks([at + 1.5 * width for at in range(len(results))], [found["name"] for found in results])

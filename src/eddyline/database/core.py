@@ -32,6 +32,7 @@ from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
 from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable, UnknownName
 from eddyline.language import pieces
+from eddyline.log.answers import CLASS
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
@@ -274,6 +275,8 @@ class Core:
     def _free(self, log: str) -> None:
         with contextlib.suppress(OSError, EddylineError):
             self.storage.delete_folder(f"results/{log}")
+            if log.startswith(CLASS):
+                self.engine.classes.free(log)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ class _Known:
 
     def __init__(self, rows: int) -> None:
         self._places = np.full(rows, -1, np.int64)  # by row, where its value is
-        self._values: list[pa.Array] = []
+        self._parts: list[pa.Array] = []  # each at least twice as long as the next, or they would be put together
         self.count = 0
 
     def missing(self, rows: Ints) -> Ints:
@@ -132,11 +132,16 @@ class _Known:
     def add(self, rows: Ints, values: pa.Array) -> None:
         self._places[rows] = self.count + np.arange(rows.size)
         self.count += rows.size
-        self._values.append(values)
+        self._parts.append(values)
+        while len(self._parts) > 1 and len(self._parts[-2]) < 2 * len(self._parts[-1]):
+            self._parts[-2:] = [pa.concat_arrays(self._parts[-2:])]
 
     def of(self, rows: Ints) -> pa.Array:
         """NULL where nothing is known."""
-        if len(self._values) > 1:
-            self._values = [pa.concat_arrays(self._values)]
         places = self._places[rows]
-        return self._values[0].take(pa.array(places, mask=places < 0))
+        if not (places < 0).any():
+            first = self.count - len(self._parts[-1])
+            if places.min(initial=self.count) >= first:  # as it mostly is: asked a moment ago
+                return self._parts[-1].take(pa.array(places - first))
+        found = pa.chunked_array(self._parts).take(pa.array(places, mask=places < 0))
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found

@@ -19,7 +19,8 @@ from eddyline.kernels.grouped.form import Bound, Form, Range
 
 #: a condition that is spread out into more alternatives would be looked up more often than it is worth
 _MOST_ALTERNATIVES = 16
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!=", "<=>": "<=>"}
+#: what a comparison is if its sides change places
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!=", "<=>": "<=>"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 Alternatives = list[tuple[Range, ...]]
 
@@ -114,14 +115,14 @@ class _Reading:
                 return None
             known = [cast(Alternatives, part) for part in parts]
             return [a for part in known for a in part] if wanted else self._all_of(known)
-        if call.function in _FLIPPED:
+        if call.function in FLIPPED:
             left, right = call.arguments
             return self._compared(call.function, left, right, wanted)
         return None
 
     def _compared(self, function: str, left: Expr, right: Expr, wanted: bool) -> Alternatives | None:
         if _is_constant(left):
-            left, right, function = right, left, _FLIPPED[function]
+            left, right, function = right, left, FLIPPED[function]
         if not _is_constant(right):
             return None
         if function == "<=>":

@@ -163,7 +163,8 @@ class Frame:
 
     def unionAll(self, other: Frame) -> Frame:
         sql = f"SELECT * FROM {self._name} UNION ALL SELECT * FROM {other._name}"
-        plain = None if self.plain is None or other.plain is None else {**self.plain, **other.plain}
+        apart = self.plain is not None and other.plain is not None and not self.plain.keys() & other.plain.keys()
+        plain = {**(self.plain or {}), **(other.plain or {})} if apart else None
         return Frame(self._sheet, sql, self.columns, (self, other), plain)
 
     def unionByName(self, other: Frame, allowMissingColumns: bool = False) -> Frame:

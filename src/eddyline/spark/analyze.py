@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.user_function import plain_names
+from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Work
 from eddyline.log.segment import Segment
 from eddyline.spark.eddy_text import told
 from eddyline.spark.explain import Passed, Question, View, footing, heading, is_once
 from eddyline.spark.kernel_job import run_and_measure
 from eddyline.spark.physical import counted, described
-from eddyline.spark.routes import Routes
 from eddyline.spark.stages import Stage
 from eddyline.spark.writer import references_of, segments_by_stage
 
@@ -109,13 +109,18 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
         for o in profile.operators
     ]
     memory = max(profile.memory for profile in profiles)
-    routes = Routes()
-    routes.taken(references)
+    reports: dict[str, Report] = {}
+    for reference in references:
+        for name, report in reference.reports.items():
+            if name in reports:
+                reports[name].add(report)
+            else:
+                reports[name] = report
     refused = next((found for r in references if (found := r.refused or r.failed)), "")
     if refused:
         return _Run(seconds, (), refused=refused)
     segments = segments_by_stage(references).get(stage.name, ())
-    return _Run(seconds, operators, segments, memory=memory, eddies=told(routes.of(stage.name)))
+    return _Run(seconds, operators, segments, memory=memory, eddies=told(reports))
 
 
 def _run_on_spark(stage: Stage, frame: DataFrame, tried: _Run | None = None) -> _Run:

@@ -45,6 +45,8 @@ class QueryClass(Standing):
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
     settled: bool = False
     ranks: list[Rank] = field(default_factory=list)
+    left: list[FormTable] = field(default_factory=list)  # forms that nobody has any more
+    gone: list[FormTable] = field(default_factory=list)  # … and that no batch reads any more
 
     def __len__(self) -> int:
         return sum(len(table) for table in self.forms.values())
@@ -60,7 +62,7 @@ class QueryClass(Standing):
         table = self.table(shape)
         table.drop(numbers)
         if not len(table):
-            del self.forms[shape.form]
+            self.left.append(self.forms.pop(shape.form))
 
     def rank(self, numbers: range, priority: int) -> None:
         """A class has the priority of its most urgent member: all are answered together, so none can go ahead."""
@@ -83,6 +85,9 @@ class QueryClass(Standing):
         if self.settled:
             return
         assert self.shape is not None and self.storage is not None
+        for table in self.gone:
+            table.free(self.storage)
+        self.gone, self.left = self.left, []
         tables = list(self.forms.values())
         folder = f"{FOLDER}/{self.name}"
         parts = [part for table in tables for part in table.settled(self.storage, folder)]
@@ -171,8 +176,11 @@ class Classes:
         if not len(found):
             self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
             del self._by_log[log]
-            self._storage.delete_folder(f"{FOLDER}/{found.name}")
         return found
+
+    def free(self, log: str) -> None:
+        """Delete what is left of a class that has ended, once no batch can read it any more."""
+        self._storage.delete_folder(f"{FOLDER}/{log}")
 
     def named(self, log: str) -> QueryClass:
         return self._by_log[log]

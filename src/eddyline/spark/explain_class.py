@@ -13,10 +13,10 @@ from eddyline.algebra.window import TimeWindow
 from eddyline.kernels.ranges import ranges_of
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
-from eddyline.spark.executor import Standing
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.form_table import MOST_JOINED, FormTable
 from eddyline.spark.physical import counted
+from eddyline.spark.standing import Standing
 
 if TYPE_CHECKING:
     from eddyline.spark.engine import Engine
@@ -26,9 +26,10 @@ _NAMED = 8
 
 
 def explain_class(engine: Engine, found: QueryClass, run: bool) -> str:
-    """The class and its plan; with `run`, what running it over all that has passed costs."""
-    with engine.executor.changing:
-        found.settle()
+    """The class and its plan; with `run`, what running it over all that has passed costs.
+
+    It is as the latest batch has seen it: taking in now who has come since would change it in the middle of a batch.
+    """
     plan, columns = found.stages[-1].plan, found.stages[-1].columns
     question = Question(found.name, plan, columns)
     told = analyze(engine, question) if run else explain(engine, question)

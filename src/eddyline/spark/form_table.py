@@ -125,6 +125,11 @@ class FormTable:
         for path in set().union(*old) - set().union(*self._files):
             storage.delete(path)
 
+    def free(self, storage: Storage) -> None:
+        """Delete its files: nobody is in it, and no batch reads it any more."""
+        for path in set().union(*self._files):
+            storage.delete(path)
+
     def _everyone(self, columns: list[str]) -> pa.Table:
         return pa.concat_tables([_without(self._base, self._gone).select(columns), self._more.select(columns)])
 

@@ -1,24 +1,22 @@
-"""What the eddies of all stages have done and learned. Tasks report it; those of the next batch begin with it."""
+"""What eddies have learned about their operators. Tasks report it; those of the next batch begin with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from eddyline.kernels.eddy.knowledge import Knowledge
-from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Reference
+
+#: a stage has an eddy for each form of its class; those of forms that are gone make room for others
+_MOST = 64
 
 
 class Routes:
     def __init__(self) -> None:
-        self._reports: dict[str, dict[str, Report]] = {}  # by stage, then by what tuples are routed for
+        self._known: dict[str, dict[str, Knowledge]] = {}  # by stage, then by what tuples are routed for
 
     def known(self, stage: str) -> Mapping[str, Knowledge]:
-        found = self.of(stage).items()
-        return {name: report.learned for name, report in found if report.learned is not None}
-
-    def of(self, stage: str) -> Mapping[str, Report]:
-        return self._reports.get(stage, {})
+        return self._known.get(stage, {})
 
     def taken(self, references: Iterable[Reference]) -> list[Reference]:
         """Take in what is reported; gives the other references."""
@@ -26,16 +24,15 @@ class Routes:
         for reference in references:
             if not reference.reports:
                 others.append(reference)
+                continue
+            mine = self._known.setdefault(reference.stage, {})
             for name, report in reference.reports.items():
-                self._take(reference.stage, name, report)
+                if report.learned is not None:
+                    mine.pop(name, None)
+                    mine[name] = report.learned
+            for name in [*mine][:-_MOST]:
+                del mine[name]
         return others
 
     def forget(self, stage: str) -> None:
-        self._reports.pop(stage, None)
-
-    def _take(self, stage: str, name: str, report: Report) -> None:
-        mine = self._reports.setdefault(stage, {})
-        if name in mine and mine[name].operators == report.operators:
-            mine[name].add(report)
-        else:
-            mine[name] = report
+        self._known.pop(stage, None)

@@ -12,10 +12,10 @@ from eddyline.algebra.user_function import UserCall, is_expensive
 from eddyline.kernels import sheet
 from eddyline.kernels.costly import Called, Comparison, Computed, Costly
 from eddyline.kernels.dialect import kernel_sql
+from eddyline.kernels.ranges import FLIPPED
+from eddyline.sharing.constants import folded
 from eddyline.spark.evaluate.frames import Frame, as_frame
 from eddyline.spark.expression import Names, spark_sql
-
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 def selected(frame: Frame, predicate: TypedExpr, names: Names) -> Frame:
@@ -72,12 +72,12 @@ class AskedFor:
 
 def _compared(expr: Expr) -> tuple[UserCall, Comparison] | None:
     """A call that is compared with a constant of its own type; None for anything else."""
-    if not isinstance(expr, Call) or expr.function not in _FLIPPED:
+    if not isinstance(expr, Call) or expr.function not in FLIPPED or expr.function == "<=>":
         return None
     left, right = expr.arguments
     operator = expr.function
     if isinstance(left, Literal):
-        left, right, operator = right, left, _FLIPPED[operator]
+        left, right, operator = right, left, FLIPPED[operator]
     if not isinstance(left, UserCall) or any(map(is_expensive, left.arguments)):
         return None
     constant = _constant(right, left.type)
@@ -86,10 +86,7 @@ def _compared(expr: Expr) -> tuple[UserCall, Comparison] | None:
 
 def _constant(expr: Expr, type_: DataType) -> Any:
     """The constant of that type that an expression is; None if it is none, or compared in a way of its own."""
-    if isinstance(expr, Call) and expr.function == "cast" and expr.type == type_:
-        (expr,) = expr.arguments
-    if not isinstance(expr, Literal) or expr.value is None:
+    found = folded(expr)
+    if found is None or found.type != type_ or found.value != found.value:  # NaN is equal to NaN here
         return None
-    if type_ == DOUBLE and not isinstance(expr.value, bool | str):
-        return float(expr.value)
-    return expr.value if expr.type == type_ and (is_integer(type_) or type_ in (STRING, BOOLEAN)) else None
+    return found.value if is_integer(type_) or type_ in (DOUBLE, STRING, BOOLEAN) else None
