@@ -83,24 +83,22 @@ def works_of(
             return None
         if frame is not None:
             made = cast(Frame, frame)
-            schema = segment_schema(made.columns, stage)
-            leaves = (sheet.files, sheet.tables)
             statement = made.statement()
-            by_row = stage.kind == LINEAR and _only_found(statement, sheet, part)
             works.append(
                 Work(
                     stage.name,
                     number,
                     root,
                     statement,
-                    *leaves,
-                    schema,
+                    sheet.files,
+                    sheet.tables,
+                    segment_schema(made.columns, stage),
                     folder,
-                    sheet.found,
-                    by_row,
-                    made.plain,
-                    functions,
-                    dict(known),
+                    found=sheet.found,
+                    by_row=stage.kind == LINEAR and _only_found(statement, sheet, part),
+                    plain=made.plain,
+                    functions=functions,
+                    known=dict(known),
                 )
             )
     return works
