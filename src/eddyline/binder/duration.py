@@ -10,7 +10,7 @@ from sqlglot import exp
 from eddyline.binder.interval import span_of
 from eddyline.errors import EddylineError, InvalidWindow, Position
 from eddyline.language import syntax
-from eddyline.language.parsing.base import UNITS
+from eddyline.language.parsing.base import LARGEST, UNITS
 
 MICROS = {"MS": 1_000, "SEC": 1_000_000, "MIN": 60_000_000, "HOUR": 3_600_000_000, "DAY": 86_400_000_000}
 
@@ -27,7 +27,14 @@ def in_ticks(
     if micros % tick_micros:
         hint = "SET TICK '1 millisecond' makes ticks shorter"
         raise error(f"{number} {unit} is not a whole number of ticks of {tick_text(tick_micros)}", position, hint)
-    return micros // tick_micros
+    return countable(micros // tick_micros, position, error)
+
+
+def countable(ticks: int, position: Position | None, error: type[EddylineError] = InvalidWindow) -> int:
+    """A number of ticks that engines can reckon with."""
+    if abs(ticks) > LARGEST:
+        raise error(f"{ticks} ticks are too many: no clock goes beyond {LARGEST}", position)
+    return ticks
 
 
 def micros_of(text: str, position: Position | None, error: type[EddylineError] = InvalidWindow) -> int:
@@ -55,7 +62,7 @@ def text_in_ticks(
     micros = micros_of(text, position, error)
     if micros % tick_micros:
         raise error(f"'{text}' is not a whole number of ticks of {tick_text(tick_micros)}", position)
-    return micros // tick_micros
+    return countable(micros // tick_micros, position, error)
 
 
 def interval_ticks(
@@ -69,7 +76,7 @@ def interval_ticks(
     micros = span.length // timedelta(microseconds=1)
     if micros % tick_micros:
         raise error(f"the INTERVAL is not a whole number of ticks of {tick_text(tick_micros)}", position)
-    return micros // tick_micros
+    return countable(micros // tick_micros, position, error)
 
 
 def duration_ticks(

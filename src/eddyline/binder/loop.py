@@ -7,6 +7,7 @@ from sqlglot import exp
 from eddyline.algebra.expression import Call, Expr, Literal
 from eddyline.algebra.loop import ST, Loop, T, evaluate
 from eddyline.algebra.types import BIGINT, BOOLEAN
+from eddyline.binder.duration import countable
 from eddyline.binder.expression import position_of
 from eddyline.errors import InvalidLoop
 from eddyline.language import syntax
@@ -61,7 +62,7 @@ def loop_expression(node: exp.Expr, variable: str) -> Expr:
     if isinstance(node, exp.Not):
         return Call("not", (loop_expression(node.this, variable),), BOOLEAN)
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-        return Literal(int(node.this), BIGINT)
+        return Literal(countable(int(node.this), position_of(node), InvalidLoop), BIGINT)
     if isinstance(node, exp.Boolean):
         return Literal(int(node.this), BIGINT)
     if isinstance(node, exp.Column) and not node.table:

@@ -17,7 +17,7 @@ from eddyline.algebra.window import (
     TimeScope,
     TimeWindow,
 )
-from eddyline.binder.duration import duration_ticks, in_ticks, text_in_ticks
+from eddyline.binder.duration import countable, duration_ticks, in_ticks, text_in_ticks
 from eddyline.binder.expression import position_of
 from eddyline.binder.scope import FromScope, Relation
 from eddyline.errors import InvalidWindow, NotSupported, Position
@@ -127,7 +127,7 @@ def tick_of(node: exp.Expr, tick_micros: int) -> int:
     """A point in time as it is written: a tick, or a time in quotes."""
     assert isinstance(node, exp.Literal)
     if not node.is_string or node.name.lstrip("-").isdigit():
-        return int(node.name)
+        return countable(int(node.name), position_of(node))
     try:
         start = datetime.fromisoformat(node.name)
     except ValueError:

@@ -15,6 +15,7 @@ from eddyline.database.present import changes_of_all
 from eddyline.database.sets import NAME, lower, names_of
 from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName
+from eddyline.language.parsing.base import LARGEST
 from eddyline.log.answers import QUERY
 from eddyline.log.segment import Segment
 from eddyline.spark.templates import constants_of, template_shape
@@ -59,11 +60,11 @@ class Queries:
         """
         core = self._core
         core.check()
-        if since is not None and (isinstance(since, bool) or not isinstance(since, int)):
+        if since is not None and (isinstance(since, bool) or not isinstance(since, int) or abs(since) > LARGEST):
             raise InvalidDefinition(f"since is a tick, a whole number, not {since!r}")
         try:
             given = _table(constants)
-        except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError) as problem:
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError, OverflowError) as problem:
             raise InvalidDefinition(f"the constants are no table: {problem}") from problem
         if len(set(given.column_names)) < given.num_columns:
             raise DuplicateName("the constants have a column twice")
@@ -133,6 +134,8 @@ class Queries:
         """Drop all queries whose names are LIKE a pattern; gives how many. Their answers go with them."""
         core = self._core
         core.check_open()
+        if not isinstance(pattern, str):
+            raise InvalidDefinition(f"a pattern is a text, not {pattern!r}", hint="'%' drops all queries")
         with core.defining, core.engine.writing:
             core.remember(DROP_LIKE, pattern, _HERE)
             return core.drop_like(pattern)

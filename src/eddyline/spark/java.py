@@ -267,7 +267,8 @@ def java_options(scratch: Path, conf: Mapping[str, str]) -> str:
     log.write_text(_LOG + "".join(quiet), encoding="utf-8")
     (scratch / "tmp").mkdir(exist_ok=True)
     ours = {"log4j2.configurationFile": log.as_uri(), "java.io.tmpdir": scratch / "tmp", "derby.system.home": scratch}
-    options = [f'"-D{key}={value}"' for key, value in ours.items()]
+    # Spark matches the text of an exception with a pattern that recurses for every character of it
+    options = ["-Xss16m", *(f'"-D{key}={value}"' for key, value in ours.items())]
     return " ".join([*options, conf.get("spark.driver.extraJavaOptions", "")]).strip()
 
 

@@ -16,6 +16,8 @@ from eddyline.language.tokens import typographic_hint
 
 E = TypeVar("E", bound=exp.Expr)
 
+#: ticks and rows are counted up to here: sums of two of them are far from where 64 bits end
+LARGEST = 10**18
 UNITS: dict[str, str] = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), "MS"),
     **dict.fromkeys(("S", "SEC", "SECS", "SECOND", "SECONDS"), "SEC"),
@@ -138,6 +140,8 @@ class BaseParser(SparkParser):
         token = self._curr
         if not token or token.token_type != TokenType.NUMBER or not token.text.isdigit():
             self._expected(what)
+        if int(token.text) > LARGEST:
+            self._fail(f"{token.text} is too large: no clock or counter goes beyond {LARGEST}")
         self._advance()
         return int(token.text)
 
