@@ -136,8 +136,8 @@ def test_in_the_kernel(tmp_path: Path) -> None:
             raise ValueError("too far")
         return pc.add(x, y)
 
-    content = pickled("plus", compute)
-    plus = UserFunction("plus", hash_of("", content), (DOUBLE, DOUBLE), DOUBLE)
+    content, identity = pickled("plus", compute)
+    plus = UserFunction("plus", hash_of("", identity), (DOUBLE, DOUBLE), DOUBLE)
     with duckdb.connect() as connection:
         with pytest.raises(StorageUnreadable, match="the code of plus"):
             register(connection, [plus], storage)
