@@ -16,9 +16,18 @@ from typing import Any
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, type(...), type(NotImplemented))
 _GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
-#: what Python adds to a class by itself, or says where it is written
+#: what Python adds to a class by itself, or says where it is written; dataclasses write their defaults into __doc__
 _NOT_CODE = frozenset(
-    {"__module__", "__qualname__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__", "_abc_impl"}
+    {
+        "__dict__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__qualname__",
+        "__static_attributes__",
+        "__weakref__",
+        "_abc_impl",
+    }
 )
 _HEAP_TYPE = 1 << 9  # the flag of classes that are made while a program runs
 _PROTOCOL = 4  # how objects are taken apart
@@ -114,9 +123,9 @@ class _Reader:
             made = ""
         if isinstance(made, str):  # it has a name, or cloudpickle has a way of its own
             return self._all("pickle", (type(value), _pickled(value), getattr(value, "__wrapped__", None)))
-        how, arguments, state, items, pairs, *_ = (*made, None, None, None, None)
-        parts = (how, arguments, state, list(items or ()), list(pairs or ()))
-        return self._all("object", (type(value), *parts))
+        how, arguments, *rest = made
+        state, items, pairs = (*rest, None, None, None)[:3]
+        return self._all("object", (type(value), how, arguments, state, list(items or ()), list(pairs or ())))
 
 
 def _hashed(kind: str, parts: Iterable[bytes]) -> bytes:
