@@ -151,6 +151,25 @@ def test_what_is_around_a_function_counts() -> None:
     assert identity_of(10**5000) == identity_of(10**5000)
 
 
+class Reserved:
+    """What looks at it fails, but it can be pickled."""
+
+    @property
+    def __wrapped__(self) -> None:
+        raise ValueError("not for you")
+
+    def __reduce__(self) -> str:
+        return "RESERVED"
+
+
+RESERVED = Reserved()
+
+
+def test_what_cannot_be_read_is_what_its_pickle_is() -> None:
+    assert identity_of(partial(max, RESERVED)) == identity_of(partial(max, RESERVED))
+    assert identity_of(partial(max, RESERVED)) != identity_of(partial(min, RESERVED))
+
+
 def test_a_module_that_is_to_be_pickled_by_value_stays_so() -> None:
     pickled("f", halves.halved)
     assert halves.__name__ not in cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]

@@ -38,10 +38,12 @@ def identity_of(code: Any) -> str:
 
     What cloudpickle would send by its name alone counts by its name alone.
     """
+    from pyspark import cloudpickle
+
     try:
         return _Reader().digest(code).hex()
-    except RecursionError:  # a long list of objects, each in the one before
-        return sha256(_pickled(code)).hexdigest()
+    except Exception:  # many objects, each in the one before; or one that does not like to be looked at
+        return sha256(cloudpickle.dumps(code)).hexdigest()  # type: ignore[no-untyped-call]
 
 
 class _Reader:
