@@ -117,6 +117,20 @@ def test_another_type_or_form_is_bound_anew(where: str) -> None:
     assert alike.find(next(pieces(f"CREATE QUERY r AS SELECT x FROM s WHERE {where}"))) is None
 
 
+def test_what_is_learnt_again_is_not_counted_twice() -> None:
+    alike = Alike()
+    first = "CREATE QUERY q AS SELECT st FROM s WHERE l > 1"
+    again = "CREATE QUERY q AS SELECT x FROM s WHERE x > 1"
+    with patch("eddyline.database.alike._MOST", 3):
+        for text in (first, *[again] * 9):
+            alike.learn(next(pieces(text)), _bound_piece(text))
+        assert alike.find(next(pieces(first))) is not None
+        for low in ("d > 1", "d < 1"):
+            text = f"CREATE QUERY q AS SELECT x FROM s WHERE {low}"
+            alike.learn(next(pieces(text)), _bound_piece(text))
+        assert alike.find(next(pieces(first))) is None  # there are too many now
+
+
 SCRIPT = """-- it's a script; CREATE QUERY no AS SELECT x FROM nowhere;
 CREATE STREAM s (x INTEGER, st STRING, t INTEGER) TIMESTAMP BY t; /* ; */
 CREATE QUERY a AS SELECT x FROM s WHERE x > 1 AND st = 'a;b';
@@ -243,3 +257,17 @@ def test_all_come_back_when_the_database_is_opened_again(spark: object, tmp_path
             told = {name: [answer.row[0] for answer in db.query(name).fetch()] for name in db.queries}
     assert told == {name: [x for x in (6, 40) if x > low] for name, low in [
         *((f"q{n}", n) for n in range(1, 9) if n != 4), ("q4", 30), ("more", 6)]}  # fmt: skip
+
+
+def test_showing_forgets_nothing(db: Any) -> None:
+    db.sql(";".join(above(f"q{n}", n) for n in range(3)))
+    (piece,) = pieces(above("later", 7))
+    for text in ("SHOW FUNCTIONS", "SHOW QUERIES"):
+        assert db._core.alike.find(piece) is not None
+        db.sql(text)
+    assert db._core.alike.find(piece) is not None
+    db.function("f", lambda x: x, returns="DOUBLE", arguments=["DOUBLE"])
+    assert db._core.alike.find(piece) is None
+    db.sql(above("q3", 3))
+    db.sql("DROP FUNCTION f")
+    assert db._core.alike.find(piece) is None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,8 @@ import pytest
 
 import eddyline
 from eddyline import testing
+from eddyline.columnar.vectorised import vectorised
+from eddyline.database.alike import LikeAnother
 from eddyline.errors import DuplicateName, InvalidDefinition, SourceMissing, StreamingFailed, UnknownFunction
 from laws.without_spark import kernels_alone
 
@@ -182,6 +185,51 @@ def test_two_databases_with_one_name(spark: Any) -> None:
         assert rows(two, "q") == [(10.0,), (10.0,)]
 
 
+def test_two_databases_with_one_name_on_sparks_own_plans(spark: Any) -> None:
+    off = patch.dict(os.environ, EDDYLINE_KERNELS="off")
+    with off, testing.database(master="local[2]") as one, testing.database(master="local[2]") as two:
+        for db, factor in ((one, 2.0), (two, 10.0)):
+            db.sql(STREAM)
+            db.function("f", lambda x, factor=factor: pc.multiply(x, factor), returns="DOUBLE", arguments=["DOUBLE"])
+            db.sql("CREATE QUERY q AS SELECT f(v) AS x FROM s")
+        for db in (one, two):
+            db.stream("s").push([("a", 1.0, 1)])
+        assert rows(one, "q") == [(2.0,)]
+        assert rows(two, "q") == [(10.0,)]
+
+
+def test_opened_again_and_again_after_one_was_dropped_and_one_replaced(spark: Any, tmp_path: Path) -> None:
+    root = tmp_path / "db"
+    with eddyline.connect(root, master="local[2]", heartbeat=None) as db:
+        db.sql(f"{STREAM}; CREATE TABLE t (v DOUBLE); INSERT INTO t VALUES (3)")
+        db.function("f", lambda x: pc.add(x, 1.0), returns="DOUBLE", arguments=["DOUBLE"])
+        db.function("f", doubled, returns="DOUBLE", arguments=["DOUBLE"])
+        db.function("gone", lambda x: x, returns="DOUBLE", arguments=["DOUBLE"])
+        db.sql("DROP FUNCTION gone")
+    for _ in range(3):  # the first time it deletes the code that nobody needs
+        with eddyline.connect(root, master="local[2]", heartbeat=None) as db:
+            assert db.sql("SHOW FUNCTIONS").to_arrow().column("name").to_pylist() == ["f"]
+            assert len(list((root / "functions").iterdir())) == 1
+            assert [tuple(row) for row in db.sql("SELECT f(v) AS x FROM t")] == [(6.0,)]
+
+
+def test_a_function_of_an_earlier_process_is_made_ready_once(spark: Any, tmp_path: Path) -> None:
+    root = tmp_path / "db"
+    with kernels_alone():
+        with eddyline.connect(root, heartbeat=None) as db:
+            db.sql(STREAM)
+            db.function("f", doubled, returns="DOUBLE", arguments=["DOUBLE"])
+        made = Mock(side_effect=vectorised)
+        everywhere = (patch(f"eddyline.{module}.functions.vectorised", made) for module in ("kernels", "session"))
+        with ExitStack() as stack:
+            for one in (*everywhere, patch.dict("eddyline.kernels.functions._loaded", clear=True)):
+                stack.enter_context(one)
+            db = stack.enter_context(eddyline.connect(root, heartbeat=None))
+            db.sql("CREATE QUERY q AS SELECT v FROM s; INSERT INTO s VALUES ('x', f(8), 9), ('y', f(9), 9)")
+            assert rows(db, "q") == [(16.0,), (18.0,)]
+            assert made.call_count == 1
+
+
 # -- sharing ----------------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +255,22 @@ def test_constants_beside_a_call_are_shared_those_inside_are_not(spark: Any, few
         assert rows(db, "d") == [(3.0,)]
         found = classes(db)
         assert found["a"] == found["b"] == found["c"] != found["d"]  # one that fails would stop those who call it
+
+
+def test_who_calls_a_function_is_told_without_making_plans(spark: Any) -> None:
+    everyone = patch.dict(os.environ, EDDYLINE_SHARE_FROM="1")
+    with kernels_alone(), everyone, testing.database() as db:
+        db.sql(STREAM)
+        db.function("f", doubled, returns="DOUBLE", arguments=["DOUBLE"])
+        db.function("g", doubled, returns="DOUBLE", arguments=["DOUBLE"])
+        db.sql(";".join(f"CREATE QUERY q{n} AS SELECT v FROM s WHERE f(v) > {n}" for n in range(9)))
+        derived = [q for q in db._core.definitions.catalog.queries.values() if isinstance(q, LikeAnother)]
+        assert len(derived) >= 7
+        db.sql("DROP FUNCTION g")
+        assert not any("plan" in vars(query) for query in derived)
+        db.sql("DROP QUERY q0")
+        with pytest.raises(InvalidDefinition, match="the query q1 calls it"):
+            db.sql("DROP FUNCTION f")
 
 
 # -- failing ----------------------------------------------------------------------------------------------------------

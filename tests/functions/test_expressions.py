@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +19,7 @@ from eddyline.algebra.user_function import UserCall, UserFunction, functions_in,
 from eddyline.columnar.vectorised import vectorised
 from eddyline.errors import FunctionFailed, StorageUnreadable
 from eddyline.kernels.fits import why_not_expression
-from eddyline.kernels.functions import last_failure, register
+from eddyline.kernels.functions import last_failure, loaded, register
 from eddyline.kernels.ranges import ranges_of
 from eddyline.language import parse_statement, to_sql
 from eddyline.log.storage import Storage
@@ -136,8 +137,8 @@ def test_in_the_kernel(tmp_path: Path) -> None:
             raise ValueError("too far")
         return pc.add(x, y)
 
-    content = pickled("plus", compute)
-    plus = UserFunction("plus", hash_of("", content), (DOUBLE, DOUBLE), DOUBLE)
+    content, identity = pickled("plus", compute)
+    plus = UserFunction("plus", hash_of("", identity), (DOUBLE, DOUBLE), DOUBLE)
     with duckdb.connect() as connection:
         with pytest.raises(StorageUnreadable, match="the code of plus"):
             register(connection, [plus], storage)
@@ -152,3 +153,38 @@ def test_in_the_kernel(tmp_path: Path) -> None:
         failure = last_failure()
         assert failure is not None and failure.message == "the function plus failed: ValueError: too far"
         assert last_failure() is None
+
+
+def known_to(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    names = connection.sql("SELECT function_name FROM duckdb_functions() WHERE function_name LIKE 'udf!_%' ESCAPE '!'")
+    return {name for (name,) in names.fetchall()}
+
+
+def test_a_process_keeps_the_functions_that_it_used_last(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    made = [UserFunction("f", str(number) * 64, (DOUBLE,), DOUBLE) for number in range(5)]
+    for number, function in enumerate(made):
+        keep(storage, function, pickled("f", lambda x, number=number: pc.add(x, float(number)))[0])
+    few = patch("eddyline.kernels.functions._MOST", 2)
+    nothing = patch.dict("eddyline.kernels.functions._loaded", clear=True)
+    with few, nothing as loaded_now, duckdb.connect() as connection:
+        for number in (0, 1, 0, 2):
+            register(connection, [made[number]], storage)
+        assert known_to(connection) == {made[0].internal_name, made[2].internal_name}
+        assert len(loaded_now) == 2
+        register(connection, made[1:], storage)  # all of these are needed now
+        assert known_to(connection) == {function.internal_name for function in made[1:]}
+        calls = ", ".join(f"{function.internal_name}(1::DOUBLE)" for function in made[1:])
+        assert connection.sql(f"SELECT {calls}").fetchall() == [(2.0, 3.0, 4.0, 5.0)]
+        register(connection, [made[0]], storage)
+        assert known_to(connection) == {made[0].internal_name, made[4].internal_name}
+        assert connection.sql(f"SELECT {made[0].internal_name}(1::DOUBLE)").fetchall() == [(1.0,)]
+        assert len(loaded_now) == 2
+
+
+def test_what_is_loaded_is_found_without_its_code() -> None:
+    content, identity = pickled("same", lambda x: x)
+    same = UserFunction("same", hash_of("", identity), (DOUBLE,), DOUBLE)
+    with patch.dict("eddyline.kernels.functions._loaded", clear=True):
+        first = loaded(same, lambda: content)
+        assert loaded(same, lambda: pytest.fail("it is known")) is first

@@ -25,6 +25,7 @@ def test_an_overflow_after_many_rows_is_no_trouble_with_files(tmp_path: Path) ->
         schema=schema,
         folder="results/s",
     )
-    *before, last = done([work])
+    *before, refused, spent = done([work])
     assert before and all(reference.segment is not None for reference in before)
-    assert "Overflow" in last.refused and last.segment is None
+    assert "Overflow" in refused.refused and refused.segment is None
+    assert spent.seconds > 0 and spent.segment is None and not spent.refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
@@ -29,6 +30,11 @@ class BoundQuery:
     history: bool = False  # whether it first answers over what has passed
     since: int | None = None  # the first tick of the past that counts
     priority: int = 1  # its share of the machine, beside those of other queries
+
+    @cached_property
+    def functions(self) -> tuple[UserFunction, ...]:
+        """The user's functions that it calls."""
+        return functions_of(self.plan)
 
     def started(self, tick: int | None) -> int | None:
         """Its start, if by its streams it would be a given tick."""
@@ -83,9 +89,9 @@ class Catalog:
     def user_of(self, function: UserFunction) -> str | None:
         """Some query that calls a function, in words; None if none does."""
         for name, query in self.queries.items():
-            if function in functions_of(query.plan):
+            if function in query.functions:
                 return f"the query {self.names[name]}"
-        called = any(function in functions_of(template.plan) for template in self.templates())
+        called = any(function in template.functions for template in self.templates())
         return "a query that db.queries made" if called else None
 
     def drop_query(self, name: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from eddyline.algebra.expression import Literal
 from eddyline.algebra.literals import literals_of, with_literals
+from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.literal import written_again
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.language.pieces import Key, Outline, Piece, outline
@@ -28,6 +29,11 @@ class LikeAnother(BoundQuery):
     def __init__(self, model: Model, texts: Mapping[int, str], shape: Any) -> None:
         known = {f.name: getattr(model.query, f.name) for f in fields(BoundQuery) if f.name != "plan"}
         self.__dict__.update(known, **{SHAPE: shape, HARMLESS: True, "_model": model, "_texts": texts})
+
+    @property
+    def functions(self) -> tuple[UserFunction, ...]:
+        model: Model = self._model
+        return model.query.functions  # other constants call nothing else, and no plan need be made
 
     def __getattr__(self, name: str) -> Any:
         if name != "plan":
@@ -122,13 +128,14 @@ class Alike:
         if self._models >= _MOST:
             self.forget()
         known = self._known.setdefault(written.key, _Alike(free))
+        before = len(known.models)
         if not known.free <= free:  # what may differ depends on what else is there
             known.free &= free
             known.models.clear()
         differing = {places[at] for at in known.free}
         shape = replace(shape, places=tuple(place if place in differing else None for place in shape.places))
         known.models[known.fixed(written.constants)] = Model(query, shape, places)
-        self._models += 1
+        self._models += len(known.models) - before
 
 
 def _mentions(key: Key, name: str) -> bool:

@@ -105,6 +105,9 @@ class Core:
             )
             for definition in definitions:
                 self._replay(definition)
+            # not while they are replayed: the code of those that were dropped since is gone
+            for function in self.definitions.catalog.functions.values():
+                self.engine.add_function(function)
             keep_only(self.storage, self.definitions.catalog.functions.values())
             for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
@@ -232,10 +235,7 @@ class Core:
             self.add(StandingQuery(definition.query, like))
             return
         for step in self._bound_again(definition):
-            if isinstance(step, DefineFunction):
-                self.alike.forget()
-                self.engine.add_function(step.function)
-            elif isinstance(step, DropFunction):
+            if isinstance(step, DefineFunction | DropFunction):
                 self.alike.forget()
             elif isinstance(step, Define):
                 try:

@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
+from eddyline.kernels.functions import load
 from eddyline.log.storage import Storage
 from eddyline.session.functions import by_row, code_of, for_workers
-from eddyline.spark.user_functions import keep, kept
+from eddyline.spark.user_functions import keep
 
 
 class Functions:
@@ -53,7 +56,7 @@ class Functions:
     def _again(self, function: UserFunction) -> UserFunction:
         """Its code is loaded when a value is asked of it here, which is seldom: workers load it by themselves."""
 
-        def compute(*values: Any) -> Any:
-            return by_row(function, kept(self._storage, function))(*values)
+        def call(*arrays: pa.Array) -> pa.Array:
+            return load(self._storage, function)(*arrays)
 
-        return replace(function, compute=compute)
+        return replace(function, compute=by_row(function, call))

@@ -66,7 +66,7 @@ class Steps:
                     result = self._step(step, statement)
                     if isinstance(step, Withdraw):
                         core.alike.forget(step.name)
-                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries):
+                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries | ShowFunctions):
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
@@ -89,11 +89,9 @@ class Steps:
         elif isinstance(step, ShowQueries):
             return Rows(listed(self._core.definitions, self._core.engine, self._core.state_of, step.pattern))
         elif isinstance(step, DefineFunction):
-            self._core.alike.forget()
             self._core.engine.add_function(step.function)
             self._core.remember(FUNCTION, to_sql(statement.tree), Path.cwd(), function=step.function.hash)
         elif isinstance(step, DropFunction):
-            self._core.alike.forget()
             self._core.remember(DROP, to_sql(statement.tree), Path.cwd())
         elif isinstance(step, ShowFunctions):
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,8 +21,11 @@ from eddyline.log.storage import Storage
 
 FOLDER = "functions"
 _TYPES = {"STRING": "VARCHAR", "TIMESTAMP": "TIMESTAMPTZ"}
-_loaded: dict[UserFunction, Vectorised] = {}
-_known: WeakKeyDictionary[duckdb.DuckDBPyConnection, set[str]] = WeakKeyDictionary()
+#: so many functions are kept by a process: others come and go for as long as a worker lives
+_MOST = 64
+_loaded: dict[UserFunction, Vectorised] = {}  # the one that was used last is the last
+_loading = Lock()
+_known: WeakKeyDictionary[duckdb.DuckDBPyConnection, dict[str, None]] = WeakKeyDictionary()  # in the same order
 _failure: FunctionFailed | None = None
 
 
@@ -31,9 +35,19 @@ def path_of(function: UserFunction) -> str:
 
 
 def load(storage: Storage, function: UserFunction) -> Vectorised:
-    found = _loaded.get(function)
+    return loaded(function, lambda: content_of(storage, function))
+
+
+def loaded(function: UserFunction, content: Callable[[], bytes]) -> Vectorised:
+    """The function, whose code is asked for if it is not known here."""
+    with _loading:
+        found = _loaded.pop(function, None)
     if found is None:
-        found = _loaded[function] = unpickled(function, content_of(storage, function))
+        found = _unpickled(function, content())
+    with _loading:
+        _loaded[function] = found
+        if len(_loaded) > _MOST:
+            del _loaded[next(iter(_loaded))]
     return found
 
 
@@ -45,7 +59,7 @@ def content_of(storage: Storage, function: UserFunction) -> bytes:
     return found
 
 
-def unpickled(function: UserFunction, content: bytes) -> Vectorised:
+def _unpickled(function: UserFunction, content: bytes) -> Vectorised:
     try:
         return vectorised(function, pickle.loads(content))
     except Exception as problem:  # a module that it needs and that is not on this machine, for one
@@ -55,8 +69,10 @@ def unpickled(function: UserFunction, content: bytes) -> Vectorised:
 
 def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunction], storage: Storage) -> None:
     """Let the kernel know functions by their internal names, which mean the same code for ever."""
-    known = _known.setdefault(connection, set())
+    known = _known.setdefault(connection, {})
+    needed = set()
     for function in functions:
+        needed.add(function.internal_name)
         if function.internal_name not in known:
             if not known:
                 atexit.register(connection.close)  # or it complains that the functions are still there
@@ -69,7 +85,11 @@ def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunc
                 null_handling=SPECIAL,
                 side_effects=False,
             )
-            known.add(function.internal_name)
+        known.pop(function.internal_name, None)
+        known[function.internal_name] = None
+    for name in list(known)[: max(0, len(known) - max(_MOST, len(needed)))]:  # those that are needed are the last
+        connection.remove_function(name)
+        del known[name]
 
 
 def _told(function: UserFunction, call: Vectorised) -> Vectorised:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
 from eddyline.columnar.types import arrow_type
-from eddyline.columnar.vectorised import vectorised
+from eddyline.columnar.vectorised import Vectorised, vectorised
 from eddyline.errors import InvalidDefinition, SourceMissing, SourceUnusable, UnknownName, nearest
 from eddyline.log.answers import python_rows
 
@@ -73,21 +73,21 @@ def _in_module(module: Any, name: str, where: str, declaration: Declaration) -> 
 def in_this_process(declaration: Declaration, base: Path) -> UserFunction:
     """The function for an engine that needs no other process."""
     function = declared(declaration)
-    return replace(function, compute=by_row(function, code_of(declaration, base)))
+    return replace(function, compute=by_row(function, vectorised(function, code_of(declaration, base))))
 
 
 def for_workers(declaration: Declaration, code: Code) -> tuple[UserFunction, bytes]:
     """The function for Spark, and its code as it is kept and sent."""
     from eddyline.spark.user_functions import hash_of, pickled  # takes a moment to load
 
-    content = pickled(declaration.name, code)
-    function = replace(declared(declaration), hash=hash_of(declaration.signature, content))
-    return replace(function, compute=by_row(function, code)), content
+    content, identity = pickled(declaration.name, code)
+    function = replace(declared(declaration), hash=hash_of(declaration.signature, identity))
+    return replace(function, compute=by_row(function, vectorised(function, code))), content
 
 
-def by_row(function: UserFunction, code: Code) -> Callable[..., Any]:
-    """The code as the reference engine calls it: with values of one row, held as it holds them."""
-    call, takes = vectorised(function, code), [arrow_type(type_) for type_ in function.arguments]
+def by_row(function: UserFunction, call: Vectorised) -> Callable[..., Any]:
+    """The function as the reference engine calls it: with values of one row, held as it holds them."""
+    takes = [arrow_type(type_) for type_ in function.arguments]
 
     def compute(*values: Any) -> Any:
         given = [pa.array([value], type_) for value, type_ in zip(values, takes, strict=True)]

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
-from eddyline.columnar.vectorised import Vectorised
 from eddyline.errors import InvalidDefinition
-from eddyline.kernels.functions import FOLDER, content_of, load, path_of, unpickled
+from eddyline.kernels.functions import FOLDER, content_of, loaded, path_of
 from eddyline.log.storage import Storage
+from eddyline.spark.code_identity import identity_of
 from eddyline.spark.literal import spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def pickled(name: str, code: Callable[..., Any]) -> bytes:
-    """The code by value, so that neither workers nor a later process need the file that it is written in.
+def pickled(name: str, code: Callable[..., Any]) -> tuple[bytes, str]:
+    """The code by value, and its identity: the same code is not always the same bytes.
+
+    It is by value so that neither workers nor a later process need the file that it is written in.
 
     What it imports is not packed up: that must be installed wherever Spark's workers run.
     """
@@ -33,7 +35,7 @@ def pickled(name: str, code: Callable[..., Any]) -> bytes:
 
     try:
         with _by_value(code):
-            return bytes(cloudpickle.dumps(code))  # type: ignore[no-untyped-call]
+            return bytes(cloudpickle.dumps(code)), identity_of(code)  # type: ignore[no-untyped-call]
     except Exception as problem:
         said = f"{type(problem).__name__}: {problem}".splitlines()[0]
         hint = "it may use nothing that cannot be sent, such as an open file or a connection"
@@ -51,6 +53,9 @@ def _by_value(code: Callable[..., Any]) -> Iterator[None]:
     if module is None or module.__name__ == "__main__" or _is_installed(getattr(module, "__file__", None)):
         yield
         return
+    if module.__name__ in cloudpickle.list_registry_pickle_by_value():  # type: ignore[no-untyped-call]
+        yield  # the user's own wish, which outlasts this
+        return
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         yield
@@ -66,20 +71,15 @@ def _is_installed(file: str | None) -> bool:
     return any(Path(file).resolve().is_relative_to(place) for place in places)
 
 
-def hash_of(signature: str, content: bytes) -> str:
+def hash_of(signature: str, identity: str) -> str:
     """Of the code and the types with which it is called."""
-    return sha256(signature.encode() + b"\n" + content).hexdigest()
+    return sha256(f"{signature}\n{identity}".encode()).hexdigest()
 
 
 def keep(storage: Storage, function: UserFunction, content: bytes) -> None:
     """Put the code where workers find it. The same code is the same file."""
     if not storage.exists(path_of(function)):
         storage.write(path_of(function), content)
-
-
-def kept(storage: Storage, function: UserFunction) -> Vectorised:
-    """A function whose code is in the storage, for this process."""
-    return load(storage, function)
 
 
 def keep_only(storage: Storage, functions: Iterable[UserFunction]) -> None:
@@ -100,13 +100,7 @@ def register(spark: SparkSession, function: UserFunction, storage: Storage) -> N
     content = content_of(storage, function)
 
     def call(*arrays: pa.Array) -> pa.Array:
-        return _loaded(function, content)(*arrays)
+        return loaded(function, lambda: content)(*arrays)
 
     made = arrow_udf(call, spark_type(function.returns))  # type: ignore[call-overload]
     spark.udf.register(function.internal_name, made)
-
-
-@lru_cache(maxsize=1000)
-def _loaded(function: UserFunction, content: bytes) -> Vectorised:
-    """Once for each worker."""
-    return unpickled(function, content)
