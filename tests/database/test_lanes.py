@@ -20,7 +20,7 @@ from eddyline.log.upkeep import Pace as UpkeepPace
 from eddyline.spark import batch_work
 from eddyline.spark.fairness import Pace, Policy
 from eddyline.spark.standing import Standing
-from eddyline.spark.turns import Turns
+from eddyline.spark.turns import Place, Turns
 
 STREAM = "CREATE STREAM s (k INTEGER, x INTEGER, t INTEGER) TIMESTAMP BY t"
 CHEAP = "CREATE QUERY cheap AS SELECT x FROM s WHERE x > 0"
@@ -44,6 +44,9 @@ class Sent(Policy):
         return 4
 
 
+_TAKEN = Turns.taken
+
+
 class Barrier:
     """Lanes wait here before they work, until they are let through."""
 
@@ -52,10 +55,11 @@ class Barrier:
         self.reached = threading.Event()
 
     @contextmanager
-    def taken(self, turns: Turns, lane: str, weight: int) -> Iterator[None]:
+    def taken(self, turns: Turns, place: Place) -> Iterator[None]:
         self.reached.set()
         assert self.open.wait(60)
-        yield
+        with _TAKEN(turns, place):
+            yield
 
 
 @contextmanager
@@ -63,7 +67,7 @@ def lanes(policy: type[Policy] = Sent, closed: bool = False) -> Iterator[Barrier
     barrier = Barrier()
     if not closed:
         barrier.open.set()
-    taken = lambda turns, lane, weight: barrier.taken(turns, lane, weight)  # noqa: E731
+    taken = lambda turns, place: barrier.taken(turns, place)  # noqa: E731
     with patch("eddyline.database.core.Policy", policy), patch.object(Turns, "taken", taken):
         try:
             yield barrier
@@ -267,11 +271,11 @@ def test_a_backfill_goes_on_from_its_last_step(spark: object, tmp_path: Path) ->
         executor = db._core.engine.executor
         taken, first = Turns.taken, threading.Event()
 
-        def once(turns: Turns, lane: str, weight: int) -> Any:
+        def once(turns: Turns, place: Place) -> Any:
             if first.is_set():
                 barrier.open.clear()  # the second step never ends
             first.set()
-            return taken(turns, lane, weight)
+            return taken(turns, place)
 
         with patch.object(Turns, "taken", once):
             back = db.sql(f"CREATE QUERY back FROM HISTORY AS {query}")

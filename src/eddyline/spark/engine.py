@@ -356,6 +356,9 @@ class Engine:
             self._all_available(meanwhile)
             if not self.executor.is_behind:
                 return
+            problem = self.executor.lane_problem
+            if problem is not None:
+                raise _explained(problem) from problem
             if meanwhile is not None:
                 meanwhile()
             time.sleep(_LOOK_UP)  # a lane that is done has Spark run a batch
@@ -423,10 +426,13 @@ class Engine:
 
     def stop(self) -> None:
         with self._guard:
-            self.executor.stop()
-            if self._query is not None:
-                self._query.stop()
-                self._query = None
+            self.executor.end()
+            try:
+                if self._query is not None:
+                    self._query.stop()
+                    self._query = None
+            finally:  # Spark may be gone
+                self.executor.stop()
             if self._upkeep is not None:
                 self._upkeep.close()
 
