@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -14,7 +15,9 @@ from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Reference, Work
 from eddyline.log.storage import Storage
 from eddyline.spark import batch_work, executor
+from eddyline.spark.batch_work import Turn
 from eddyline.spark.fairness import Policy
+from eddyline.spark.lanes import Lanes
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from laws.without_spark import kernels_alone, one_batch
@@ -122,6 +125,32 @@ def test_a_batch_has_the_same_members_from_start_to_end() -> None:
             one_batch(engine)
         (stages, members), (stage, used) = seen
         assert used is members and stage is stages[-1]
+
+
+def test_what_a_lane_waits_for_its_turn_is_not_its_cost() -> None:
+    now = [0.0]
+
+    @contextmanager
+    def after_a_while() -> Iterator[None]:
+        now[0] += 100
+        yield
+
+    def collected(work: object, frames: object) -> list[Reference]:
+        now[0] += 2
+        return []
+
+    with database(Staying) as db, ExitStack() as stack:
+        db.sql("CREATE QUERY q AS SELECT x FROM s WHERE x > 0")
+        push(db, 1, 0)
+        one_batch(db._core.engine)
+        stack.enter_context(patch.object(Lanes, "turn", lambda lanes, lane: Turn(after_a_while, 1)))
+        for name in ("reason_for_spark", "stage_frame", "written"):  # as if it were for Spark's own plans
+            stack.enter_context(patch.object(batch_work, name, lambda *given: "something"))
+        stack.enter_context(patch.object(batch_work, "time", SimpleNamespace(monotonic=lambda: now[0])))
+        stack.enter_context(patch.object(batch_work.BatchWork, "_collected", collected))
+        push(db, 1, 1)
+        one_batch(db._core.engine)
+        assert db._core.engine.executor._lanes["q"].added.seconds == {"q": 2}
 
 
 def test_a_lane_has_the_weight_that_its_class_has_now() -> None:
