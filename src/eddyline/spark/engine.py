@@ -356,8 +356,7 @@ class Engine:
             self._all_available(meanwhile)
             if not self.executor.is_behind:
                 return
-            problem = self.executor.lane_problem
-            if problem is not None:
+            if (problem := self.executor.lane_problem) is not None:
                 raise _explained(problem) from problem
             if meanwhile is not None:
                 meanwhile()
@@ -426,13 +425,10 @@ class Engine:
 
     def stop(self) -> None:
         with self._guard:
-            self.executor.end()
-            try:
+            with self.executor.ending():
                 if self._query is not None:
                     self._query.stop()
                     self._query = None
-            finally:  # Spark may be gone
-                self.executor.stop()
             if self._upkeep is not None:
                 self._upkeep.close()
 

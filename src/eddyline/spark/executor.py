@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,17 +127,20 @@ class Executor:
         with self._guard:
             return list(self._queries.values())
 
-    def end(self) -> None:
-        """The next batch does not come: who tries again gives up, and no lane starts any more."""
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Who tries again gives up, and no lane starts any more; inside of it the streaming query is to be stopped.
+
+        Lanes are stopped after that: a batch that still runs would open them again.
+        """
         self._stopping.set()
         if self._lanes is not None:
             self._lanes.end()
-
-    def stop(self) -> None:
-        """To be called when no batch runs any more, which would open lanes again."""
-        self.end()
-        if self._lanes is not None:
-            self._lanes.stop()
+        try:
+            yield
+        finally:  # Spark may be gone
+            if self._lanes is not None:
+                self._lanes.stop()
 
     def forget_attempt(self) -> None:
         """Nothing is left of a batch that failed half-way."""
