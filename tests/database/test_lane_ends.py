@@ -1,4 +1,4 @@
-"""What happens while a query or its class changes in the middle of a batch or a lane: one batch at a time, no Spark."""
+"""What happens while a query or its class changes in the middle of a batch or a lane: one batch at a time, kernels alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
+
+import pytest
 
 from eddyline import testing
 from eddyline.kernels.eddy.report import Report
@@ -22,6 +24,8 @@ from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from laws.without_spark import kernels_alone, one_batch
 
+#: databases start a session although nothing runs on it here
+pytestmark = pytest.mark.usefixtures("spark")
 STREAM = "CREATE STREAM s (k INTEGER, x INTEGER, t INTEGER) TIMESTAMP BY t"
 
 
