@@ -1,4 +1,4 @@
-"""What happens while a query or its class changes in the middle of a batch or a lane: one batch at a time, kernels alone."""
+"""What happens while a query or its class changes in the middle of a batch or a lane, one batch at a time."""
 
 from __future__ import annotations
 
