@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import patch
 
 import pytest
@@ -16,11 +16,19 @@ import pytest
 import eddyline
 from eddyline import testing
 from eddyline.errors import StreamingFailed
+from eddyline.log.results import Position
 from eddyline.log.upkeep import Pace as UpkeepPace
 from eddyline.spark import batch_work
+from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.fairness import Pace, Policy
+from eddyline.spark.lanes import Lanes, Step
 from eddyline.spark.standing import Standing
-from eddyline.spark.turns import Turns
+from eddyline.spark.trouble import was_cancelled
+from eddyline.spark.turns import Place, Turns
+
+if TYPE_CHECKING:
+    from eddyline.spark.batch_work import BatchWork
+    from eddyline.spark.tables import Tables
 
 STREAM = "CREATE STREAM s (k INTEGER, x INTEGER, t INTEGER) TIMESTAMP BY t"
 CHEAP = "CREATE QUERY cheap AS SELECT x FROM s WHERE x > 0"
@@ -44,6 +52,9 @@ class Sent(Policy):
         return 4
 
 
+_TAKEN = Turns.taken
+
+
 class Barrier:
     """Lanes wait here before they work, until they are let through."""
 
@@ -52,10 +63,11 @@ class Barrier:
         self.reached = threading.Event()
 
     @contextmanager
-    def taken(self, turns: Turns, lane: str, weight: int) -> Iterator[None]:
+    def taken(self, turns: Turns, place: Place) -> Iterator[None]:
         self.reached.set()
         assert self.open.wait(60)
-        yield
+        with _TAKEN(turns, place):
+            yield
 
 
 @contextmanager
@@ -63,7 +75,7 @@ def lanes(policy: type[Policy] = Sent, closed: bool = False) -> Iterator[Barrier
     barrier = Barrier()
     if not closed:
         barrier.open.set()
-    taken = lambda turns, lane, weight: barrier.taken(turns, lane, weight)  # noqa: E731
+    taken = lambda turns, place: barrier.taken(turns, place)  # noqa: E731
     with patch("eddyline.database.core.Policy", policy), patch.object(Turns, "taken", taken):
         try:
             yield barrier
@@ -89,13 +101,15 @@ def states(db: eddyline.Database) -> dict[str, str]:
     return {row["name"]: row["state"] for row in shown}
 
 
-def wanted(*queries: str, steps: int = 6, revise: bool = False) -> dict[str, Any]:
-    """What the queries say in the end if all of them run together, from the first row on."""
+def wanted(*queries: str, steps: int = 6, revise: bool = False, first: int = 0) -> dict[str, Any]:
+    """What the queries say in the end if all of them run together, from the first row on, or from a later step on."""
     with testing.database() as db:
         db.sql(STREAM)
+        for step in range(first):
+            db.stream("s").push(rows_of(step))
         for query in queries:
             db.sql(query)
-        for step in range(steps):
+        for step in range(first, steps):
             db.stream("s").push(rows_of(step))
         if revise:
             db.sql("DELETE FROM s WHERE x = 2; UPDATE s SET x = 7 WHERE x = 4")
@@ -200,7 +214,7 @@ def test_a_query_can_be_dropped_while_its_lane_is_at_work(spark: object) -> None
             db.stream("s").push(rows_of(step))
         db.flush()
         assert len(cheap.fetch()) == 9
-        assert db.query("slow").current().num_rows > 0
+        assert current(db) == {"cheap": wanted(CHEAP)["cheap"], "slow": wanted(SLOW, first=3)["slow"]}
         assert not db._core.engine.executor.is_behind
 
 
@@ -223,6 +237,45 @@ def test_a_job_of_a_dropped_query_is_cancelled(spark: Any) -> None:
         db.sql("DROP QUERY slow")
         lane.thread.join(30)
         assert not lane.thread.is_alive() and lane.added is None
+
+
+def test_a_job_that_a_closed_lane_is_about_to_submit_is_cancelled_too(spark: Any) -> None:
+    lanes = Lanes(spark, cast("Tables", None), lambda: None, lambda text: None)
+    lane = lanes.open(Standing("q", (), 0, False, Clock()))
+    lane.step = Step(cast("BatchWork", None), Position(1, None, None), 1, 1, False)
+    lanes.close("q")
+    said: list[BaseException] = []
+
+    def late() -> None:
+        spark.sparkContext.setJobGroup(lane.group, "late")
+        try:
+            spark.sparkContext.parallelize([1], 1).count()
+        except Exception as problem:
+            said.append(problem)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    thread.join(60)
+    assert said and was_cancelled(said[0])
+
+
+def test_who_waits_is_told_why_no_batch_comes(spark: object) -> None:
+    def broken() -> None:
+        raise RuntimeError("a bug of ours")
+
+    with lanes(), testing.database() as db:
+        db.sql(STREAM)
+        db.sql(SLOW)
+        db.stream("s").push(rows_of(0))
+        db.flush()
+        with patch.object(db._core.engine.executor._lanes, "_nudge", broken):
+            db.stream("s").push(rows_of(1))
+            with pytest.raises(StreamingFailed, match="a bug of ours"):
+                db.flush()
+        for step in range(2, 6):
+            db.stream("s").push(rows_of(step))
+        db.flush()
+        assert current(db) == wanted(SLOW)
 
 
 @pytest.mark.parametrize(
@@ -267,11 +320,11 @@ def test_a_backfill_goes_on_from_its_last_step(spark: object, tmp_path: Path) ->
         executor = db._core.engine.executor
         taken, first = Turns.taken, threading.Event()
 
-        def once(turns: Turns, lane: str, weight: int) -> Any:
+        def once(turns: Turns, place: Place) -> Any:
             if first.is_set():
                 barrier.open.clear()  # the second step never ends
             first.set()
-            return taken(turns, lane, weight)
+            return taken(turns, place)
 
         with patch.object(Turns, "taken", once):
             back = db.sql(f"CREATE QUERY back FROM HISTORY AS {query}")

@@ -20,6 +20,7 @@ from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.past import Piece
 from eddyline.spark.planning import planned
@@ -72,6 +73,18 @@ class Means:
     kernels: bool
     refused: dict[str, str]  # by stage, why the kernel could not do it
     routes: Routes  # what eddies have learned
+    changing: AbstractContextManager[Any]  # held while something is taken in about queries that stand
+    stands: Callable[[Standing], bool]
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A query along its stretch, as it is when the work begins: a class may get new members and stages meanwhile."""
+
+    query: Standing
+    stretch: Stretch
+    stages: Sequence[Stage]
+    members: Members | None
 
 
 @dataclass
@@ -88,7 +101,10 @@ class Added:
 
 
 class BatchWork:
-    """Some queries, each along a stretch of the journal. `number` is that of the batch in which the work begins."""
+    """Some queries, each along a stretch of the journal. `number` is that of the batch in which the work begins.
+
+    It is made by one who holds the guard of what there is, and may run without it.
+    """
 
     def __init__(
         self,
@@ -101,13 +117,14 @@ class BatchWork:
     ) -> None:
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
-        self._queries, self._extents = queries, extents
+        self._ways = [_Way(query, stretch, tuple(query.stages), query.members) for query, stretch in queries]
+        self._extents = dict(extents)
         self._turn = turn or Turn()
-        names = {stage.name for query, _ in queries for stage in query.stages}
+        names = {stage.name for way in self._ways for stage in way.stages}
         # what others add meanwhile is none of its business
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
-        self._owner = {stage.name: query.name for query, _ in queries for stage in query.stages}
+        self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
         self._read_rows = 0
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._added = Added()
@@ -115,26 +132,31 @@ class BatchWork:
     @property
     def reads(self) -> set[str]:
         """All files that it may read."""
-        logs = [log for _, stretch in self._queries for log in stretch.logs.values()]
+        logs = [log for way in self._ways for log in way.stretch.logs.values()]
         found = {segment.path for log in logs for segment in log.segments}
         return found | {segment.path for stage in self._had.values() for segment in stage.segments}
 
+    @property
+    def earlier_scans(self) -> list[Any]:
+        """What its queries had seen of tables before."""
+        return [one for taken in self._scanned.values() for one in taken]
+
     def run(self) -> Added:
         self._failures.clear()  # it may be tried again
-        added = self._added = Added(seconds=dict.fromkeys((query.name for query, _ in self._queries), 0.0))
+        added = self._added = Added(seconds=dict.fromkeys((way.query.name for way in self._ways), 0.0))
         scans = Scans(self._means.tables, self._scanned)
         derived: dict[str, Log] = {}
-        for level in _levels(self._queries):
+        for level in _levels(self._ways):
             views = {}
-            for query, stretch, stage in level:
-                mine = {name: derived.get(name) or stretch.logs[name] for name in stage.streams}
-                view = self._view(query, stretch, stage, mine, scans)
+            for way, stage in level:
+                mine = {name: derived.get(name) or way.stretch.logs[name] for name in stage.streams}
+                view = self._view(way, stage, mine, scans)
                 if view is not None:
                     views[stage] = view
             begun = {stage.name: view.start for stage, view in views.items()}
             made = segments_by_stage(self._written(views))
             added.stages.update(self._stopped_among(level))
-            for _, _, stage in level:
+            for _, stage in level:
                 if stage.name in begun and stage.name not in self._failures:
                     had = self._had.get(stage.name, StageResult())
                     added.stages[stage.name] = _result(had, made.get(stage.name, []), begun[stage.name])
@@ -158,7 +180,8 @@ class BatchWork:
             self._spent(reference.stage, reference.seconds)
         self._failures.update({reference.stage: reference.failed for reference in references if reference.failed})
         refused = {reference.stage: reference.refused for reference in references if reference.refused}
-        self._means.refused.update(refused)
+        with self._means.changing:  # who was dropped meanwhile is forgotten
+            self._means.refused.update({name: why for name, why in refused.items() if self._stands(name)})
         for_spark += [stage for stage in views if stage.name in refused and stage.name not in self._failures]
         frames = {}
         for stage in for_spark:
@@ -168,15 +191,16 @@ class BatchWork:
         kept = [reference for reference in references if reference.stage not in refused]
         if not frames:
             return kept
-        began = time.monotonic()
         with self._turn.taken():
+            began = time.monotonic()  # what it has waited for its turn is not its own cost
             found_on_spark = self._collected(frames)
+            seconds = time.monotonic() - began
         for name in frames:  # Spark does not tell them apart
-            self._spent(name, (time.monotonic() - began) / len(frames))
+            self._spent(name, seconds / len(frames))
         return [*kept, *found_on_spark]
 
     def _spent(self, stage: str, seconds: float) -> None:
-        self._added.seconds[self._owner[stage]] += seconds
+        self._added.seconds[self._owner[stage].name] += seconds
 
     def _run(self, works: Sequence[Work]) -> list[Reference]:
         found: list[Reference] = []
@@ -184,13 +208,22 @@ class BatchWork:
         try:
             for first in range(0, len(works), width):
                 with self._turn.taken():
-                    found += self._means.routes.taken(run(self._spark, works[first : first + width]))
+                    references = run(self._spark, works[first : first + width])
+                found += self._without_reports(references)
             return found
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem):
                 raise
             reason = reason_of(str(problem))  # whatever it was, Spark's own plans may do
             return [Reference(work.stage, None, reason) for work in works]
+
+    def _without_reports(self, references: Sequence[Reference]) -> list[Reference]:
+        """What eddies report is taken in, unless their query was dropped meanwhile."""
+        with self._means.changing:
+            return self._means.routes.taken(r for r in references if not r.reports or self._stands(r.stage))
+
+    def _stands(self, stage: str) -> bool:
+        return self._means.stands(self._owner[stage])
 
     def _collected(self, frames: Mapping[str, DataFrame]) -> list[Reference]:
         """All outputs in one Spark action; if it fails, each by itself, so that one query does not stop the others."""
@@ -216,13 +249,13 @@ class BatchWork:
         except Exception:
             return False
 
-    def _stopped_among(self, level: Sequence[tuple[Standing, Stretch, Stage]]) -> dict[str, StageResult]:
+    def _stopped_among(self, level: Sequence[tuple[_Way, Stage]]) -> dict[str, StageResult]:
         """A query of which a stage has failed has stopped: the record says so, and it is not asked again."""
         stopped = {}
-        for query, _, stage in level:
+        for way, stage in level:
             if stage.name in self._failures:
-                had, reason = self._had.get(query.name, _NOTHING), self._failures[stage.name]
-                stopped[query.name] = StageResult(count=had.count, start=had.start, failed=reason)
+                had, reason = self._had.get(way.query.name, _NOTHING), self._failures[stage.name]
+                stopped[way.query.name] = StageResult(count=had.count, start=had.start, failed=reason)
         return stopped
 
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
@@ -231,11 +264,10 @@ class BatchWork:
         had, known = self._had.get(stage.name), self._means.routes.known(stage.name)
         return works_of(stage, view, had, self._number, self._storage.root, folder_of(stage), known)
 
-    def _view(
-        self, query: Standing, stretch: Stretch, stage: Stage, mine: Mapping[str, Log], scans: Scans
-    ) -> Batch | None:
+    def _view(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun, and when it has stopped."""
-        if self._had.get(query.name, _NOTHING).failed or self._has_failed(query):
+        query, stretch = way.query, way.stretch
+        if self._had.get(query.name, _NOTHING).failed or self._has_failed(way):
             return None
         if stretch.after.entry <= query.entry:
             return None  # what this batch takes in came before the query
@@ -244,7 +276,7 @@ class BatchWork:
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
-            if query.stages[piece.stage] is not stage:
+            if way.stages[piece.stage] is not stage:
                 return None
             mine, (before, now) = piece.logs(mine), piece.clocks(now)
         elif had is None:
@@ -253,29 +285,29 @@ class BatchWork:
                 before = Clock()
                 mine = {name: _all_fresh(log) for name, log in mine.items()}
         if start is None and not query.history:
-            start = self._first_tick(query, stretch.entries)
+            start = self._first_tick(way)
         elif start is None:
             start = min((log.touched.low for log in mine.values() if log.touched), default=None)
         if start is None:
             return None
         memory = query.memory.setdefault(stage.name, {})
         view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
-        view.members = query.members
+        view.members = way.members
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
         if piece is not None:
             view.indexes = piece.indexes
         return view
 
-    def _has_failed(self, query: Standing) -> bool:
-        return any(stage.name in self._failures for stage in query.stages)
+    def _has_failed(self, way: _Way) -> bool:
+        return any(stage.name in self._failures for stage in way.stages)
 
-    def _first_tick(self, query: Standing, entries: Sequence[Entry]) -> int | None:
+    def _first_tick(self, way: _Way) -> int | None:
         """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
-        streams = {name for stage in query.stages for name in stage.streams if name in self._extents}
-        for entry in entries:
+        streams = {name for stage in way.stages for name in stage.streams if name in self._extents}
+        for entry in way.stretch.entries:
             lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
-            if entry.number > query.entry and lows:
+            if entry.number > way.query.entry and lows:
                 return min(lows)
         return None
 
@@ -325,21 +357,19 @@ def clock_of(position: Position) -> Clock:
     return Clock(_tick(position.reached), _tick(position.closed))
 
 
-def _levels(queries: Sequence[tuple[Standing, Stretch]]) -> list[list[tuple[Standing, Stretch, Stage]]]:
+def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
     """The stages, each on a later level than those whose logs it reads."""
-    waiting = [(query, stretch, stage) for query, stretch in queries for stage in query.stages]
+    waiting = [(way, stage) for way in ways for stage in way.stages]
     known: set[str] = set()
     levels = []
     while waiting:
-        ready = [
-            (q, stretch, s) for q, stretch, s in waiting if all(n in known or n in stretch.logs for n in s.streams)
-        ]
+        ready = [(way, s) for way, s in waiting if all(n in known or n in way.stretch.logs for n in s.streams)]
         if not ready:
             break  # they read a stream that was dropped
         levels.append(ready)
-        made = {stage.name for _, _, stage in ready}
+        made = {stage.name for _, stage in ready}
         known |= made
-        waiting = [found for found in waiting if found[2].name not in made]
+        waiting = [found for found in waiting if found[1].name not in made]
     return levels
 
 

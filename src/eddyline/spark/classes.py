@@ -68,11 +68,12 @@ class QueryClass(Standing):
         """A class has the priority of its most urgent member: all are answered together, so none can go ahead."""
         if priority > 1:
             self.ranks.append(Rank(numbers, priority, len(numbers)))
-        self.priority = max((rank.priority for rank in self.ranks if rank.left), default=1)
+        self.priority = max((rank.priority for rank in self.ranks), default=1)
 
     def unrank(self, numbers: Sequence[int]) -> None:
         for rank in self.ranks:
             rank.left -= sum(number in rank.numbers for number in numbers)
+        self.ranks = [rank for rank in self.ranks if rank.left]
         self.rank(range(0), 1)
 
     def described(self) -> str:

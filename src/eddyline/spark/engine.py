@@ -356,6 +356,8 @@ class Engine:
             self._all_available(meanwhile)
             if not self.executor.is_behind:
                 return
+            if (problem := self.executor.lane_problem) is not None:
+                raise _explained(problem) from problem
             if meanwhile is not None:
                 meanwhile()
             time.sleep(_LOOK_UP)  # a lane that is done has Spark run a batch
@@ -423,10 +425,10 @@ class Engine:
 
     def stop(self) -> None:
         with self._guard:
-            self.executor.stop()
-            if self._query is not None:
-                self._query.stop()
-                self._query = None
+            with self.executor.ending():
+                if self._query is not None:
+                    self._query.stop()
+                    self._query = None
             if self._upkeep is not None:
                 self._upkeep.close()
 

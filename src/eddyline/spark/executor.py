@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,10 @@ class Executor:
         self.refused: dict[str, str] = {}  # by stage, why the kernel could not do it: it is not asked again
         self.routes = Routes()
         self.frames: Frames = SparkFrames(spark, storage)
-        self._means = Means(spark, storage, tables, self.frames, kernels, self.refused, self.routes)
+        self._guard = self.changing = threading.RLock()  # held by whoever changes what there is
+        self._means = Means(
+            spark, storage, tables, self.frames, kernels, self.refused, self.routes, self._guard, self._stands
+        )
         self._storage = storage
         self._tables = tables
         self._journal = Journal(storage)
@@ -76,7 +80,6 @@ class Executor:
         self.results = self._log.load()
         self._extents: dict[str, Extent] = {}
         self._queries: dict[str, Standing] = {}
-        self._guard = self.changing = threading.RLock()  # held by whoever changes what there is
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
@@ -101,6 +104,7 @@ class Executor:
                 for stage in standing.stages:
                     self.refused.pop(stage.name, None)
                     self.routes.forget(stage.name)
+            self._returning.discard(name)  # no batch is going to have it, and each would ask for one more
             if self._lanes is not None:
                 self._lanes.close(name)
             if self._policy is not None:
@@ -111,6 +115,10 @@ class Executor:
         with self._guard:
             self.results.rest_on(base)
 
+    def _stands(self, query: Standing) -> bool:
+        """Whether a query has not been dropped; another one may have its name by now."""
+        return self._queries.get(query.name) is query
+
     @property
     def journal(self) -> Journal:
         return self._journal
@@ -119,10 +127,20 @@ class Executor:
         with self._guard:
             return list(self._queries.values())
 
-    def stop(self) -> None:
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Who tries again gives up, and no lane starts any more; inside of it the streaming query is to be stopped.
+
+        Lanes are stopped after that: a batch that still runs would open them again.
+        """
         self._stopping.set()
         if self._lanes is not None:
-            self._lanes.stop()
+            self._lanes.end()
+        try:
+            yield
+        finally:  # Spark may be gone
+            if self._lanes is not None:
+                self._lanes.stop()
 
     def forget_attempt(self) -> None:
         """Nothing is left of a batch that failed half-way."""
@@ -145,6 +163,11 @@ class Executor:
         """Whether a query is answered less far than the common batch, or a lane has something to commit."""
         late = any(name in self._queries for name in list(self.results.positions))
         return late or (self._lanes is not None and self._lanes.busy)
+
+    @property
+    def lane_problem(self) -> BaseException | None:
+        """Why what lanes have done is not going to be committed, although nothing else is wrong."""
+        return None if self._lanes is None else self._lanes.problem
 
     def progress(self, name: str) -> Progress | None:
         """How much of the past a query has answered that looks back; None if it is through, or never did."""
@@ -216,7 +239,7 @@ class Executor:
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._settle_lanes(common, added, done, target, rows)
         self._start_lanes(list(done), self.results.positions, target, batch + 1)
-        self._tables.delete_unused(outdated, used if self._lanes is None else used | self._lanes.scanned())
+        self._tables.delete_unused(outdated, lambda: used if self._lanes is None else used | self._lanes.scanned())
         for name, stage in record.stages.items():
             if stage.failed:
                 self._on_trouble(f"the query {name} has stopped: {stage.failed}; the others go on")
@@ -370,6 +393,7 @@ class Executor:
     def _step(self, query: Standing, lane: Lane, at: Position, target: Position, number: int) -> Step:
         assert self._lanes is not None and self._policy is not None
         query.settle()
+        lane.place.weight = query.priority  # that of a class changes with its members
         if at.past is not None:
             stretch, after, size = self._piece(query, lane, at, at.past)
         else:

@@ -44,15 +44,16 @@ class Tables:
         self._storage = storage
         self._set_aside = set_aside
         self._tables: dict[str, _Table] = {}
-        self._outdated: list[str] = []
-        self._readers = 0
+        self._outdated: dict[str, int] = {}  # by piece, the how-manieth it was to be replaced
+        self._replaced = 0
+        self._readers: list[int] = []  # of each, how many pieces had been replaced when it began
         self._guard = threading.RLock()
 
     def add(self, extent: Extent, base: Path) -> None:
         """A new table; what INSERT put into it before a restart is still there."""
         table = self._tables[extent.name] = _Table(extent, base)
         table.inserted = self._storage.read_json(self._manifest(extent.name)) or []
-        self._outdated += self._left_over(table)
+        self._outdate(self._left_over(table))
         self.current(extent.name)
 
     def drop(self, name: str) -> None:
@@ -114,37 +115,50 @@ class Tables:
         self._replace(table, [piece.path for piece in pieces], seen)
 
     def _replace(self, table: _Table, pieces: list[str], seen: Any) -> None:
-        self._outdated += table.pieces
-        table.pieces, table.seen = pieces, seen
+        with self._guard:
+            self._outdate(table.pieces)
+            table.pieces, table.seen = pieces, seen
+
+    def _outdate(self, pieces: Iterable[str]) -> None:
+        with self._guard:
+            for piece in pieces:
+                self._replaced += 1
+                self._outdated[piece] = self._replaced
 
     # -- pieces that nobody needs -------------------------------------------------------------------------------------
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While somebody outside of the batches reads a table, nothing of it is deleted."""
+        """While somebody outside of the batches reads tables, nothing is deleted that was current since it began.
+
+        What had been replaced before is not kept: else one who is always reading would keep all of it for ever.
+        """
         with self._guard:
-            self._readers += 1
+            began = self._replaced
+            self._readers.append(began)
         try:
             yield
         finally:
             with self._guard:
-                self._readers -= 1
+                self._readers.remove(began)
 
     def outdated(self) -> list[str]:
         """Pieces that were replaced by newer ones, or were left by a process before this one."""
         with self._guard:
             return list(self._outdated)
 
-    def delete_unused(self, outdated: Iterable[str], used: Container[str]) -> None:
-        """Delete outdated pieces, except those that corrections of earlier answers need."""
+    def delete_unused(self, outdated: Iterable[str], used: Callable[[], Container[str]]) -> None:
+        """Delete outdated pieces, except those that corrections of earlier answers need.
+
+        `used` is asked while no reader can begin or end: one that ends says first what it has seen.
+        """
         with self._guard:
-            if self._readers:
-                return
-            gone = [path for path in outdated if path not in used and path in self._outdated]
-            for path in gone:
-                with suppress(EddylineError):
-                    self._storage.delete(path)
-            self._outdated = [path for path in self._outdated if path not in gone]
+            needed, oldest = used(), min(self._readers, default=self._replaced)
+            for path in outdated:
+                if path not in needed and self._outdated.get(path, oldest + 1) <= oldest:
+                    with suppress(EddylineError):
+                        self._storage.delete(path)
+                    del self._outdated[path]
 
     def _left_over(self, table: _Table) -> list[str]:
         """What was copied before a restart."""
