@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import eddyline
+from eddyline import testing
 from eddyline.errors import StreamingFailed
 from eddyline.session.spark_run import SparkRun
+from eddyline.spark.work import stage_frame
 
 SETUP = """
 CREATE STREAM s (k STRING, p STRING, t INTEGER) TIMESTAMP BY t;
@@ -69,3 +71,19 @@ def test_a_query_over_tables_says_in_one_sentence_what_is_wrong(spark: Any, tmp_
         with pytest.raises(StreamingFailed, match=r"^Spark cannot answer it: PatternSyntaxException: .*") as raised:
             db.sql("SELECT 'a' RLIKE p AS x FROM patterns")
         assert "\n" not in raised.value.message
+
+
+def test_a_query_that_cannot_be_planned_stops_alone(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned(stage: Any, *given: Any) -> Any:
+        if stage.name == "large":
+            raise OverflowError("Python int too large to convert to C long")
+        return stage_frame(stage, *given)
+
+    monkeypatch.setattr("eddyline.spark.batch_work.stage_frame", planned)
+    with testing.database() as db:
+        db.sql(SETUP)
+        db.stream("s").push([("a", "a", 1)])
+        db.flush()
+        assert rows(db.query("good")) == [("a", 1)] and rows(db.query("bad")) == [(True,)]
+        with pytest.raises(StreamingFailed, match="the query large has stopped: Python int too large"):
+            db.query("large").fetch()

@@ -185,9 +185,9 @@ class BatchWork:
         for_spark += [stage for stage in views if stage.name in refused and stage.name not in self._failures]
         frames = {}
         for stage in for_spark:
-            frame = stage_frame(stage, views[stage], self._had.get(stage.name), self._number)
+            frame = self._frame(stage, views[stage])
             if frame is not None:
-                frames[stage.name] = written(frame, stage, self._number, self._storage, folder_of(stage))
+                frames[stage.name] = frame
         kept = [reference for reference in references if reference.stage not in refused]
         if not frames:
             return kept
@@ -198,6 +198,17 @@ class BatchWork:
         for name in frames:  # Spark does not tell them apart
             self._spent(name, seconds / len(frames))
         return [*kept, *found_on_spark]
+
+    def _frame(self, stage: Stage, view: Batch) -> DataFrame | None:
+        """What Spark is to run for a stage, if anything; a query that cannot even be planned stops alone."""
+        try:
+            frame = stage_frame(stage, view, self._had.get(stage.name), self._number)
+            return None if frame is None else written(frame, stage, self._number, self._storage, folder_of(stage))
+        except Exception as problem:
+            if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
+                raise
+            self._failures[stage.name] = reason_of(str(problem))
+            return None
 
     def _spent(self, stage: str, seconds: float) -> None:
         self._added.seconds[self._owner[stage].name] += seconds
