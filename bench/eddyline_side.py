@@ -6,13 +6,14 @@ import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 import pyarrow.parquet as pq
 
 from bench.data import FILTER, JOIN, SLIDING, START, TUMBLING, Data
 from bench.runs import Run, timed, worked
+from eddyline.binder.function import Declaration
 from eddyline.binder.statement import Define, Register
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.definitions import Definitions
@@ -42,6 +43,10 @@ QUERIES = {
         "WHERE o.item = p.item"
     ),
 }
+
+
+def no_functions(declaration: Declaration) -> NoReturn:
+    raise AssertionError("the benchmark has no functions of its own")
 
 
 class Eddyline:
@@ -96,7 +101,7 @@ class Eddyline:
         return engine, query
 
     def _bound(self, kind: str, data: Data) -> tuple[dict[str, Any], Any]:
-        definitions = Definitions(frozenset())
+        definitions = Definitions(frozenset(), no_functions)
         extents = {}
         for stream in data.files:
             (step,) = definitions.replay(STREAMS[stream])

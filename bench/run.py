@@ -115,7 +115,7 @@ def _p90(values: list[float]) -> float:
 
 
 def steps_of(options: argparse.Namespace) -> int:
-    runs = 2 + 2 * options.repeat
+    runs = 2 + 2 * int(options.repeat)
     scaled = (2 + 6) + (2 + 2) * (2 if options.long else 1)
     latency = 0 if options.no_latency else 2 * len(WAYS)
     return len(options.kinds) * (runs + (0 if options.no_scale else scaled)) + latency

@@ -26,7 +26,7 @@ class Run:
     @property
     def busy(self) -> float:
         """Seconds in micro-batches: `wall` without starting the query, which a standing query does once."""
-        return sum(batch["durationMs"]["triggerExecution"] for batch in self.batches) / 1000
+        return float(sum(batch["durationMs"]["triggerExecution"] for batch in self.batches)) / 1000
 
     def to_json(self) -> dict[str, Any]:
         durations = [batch["durationMs"] for batch in self.batches]
@@ -47,7 +47,7 @@ def worked(query: Any) -> list[dict[str, Any]]:
 
 
 def median(runs: Sequence[Run], what: str) -> float:
-    return statistics.median(getattr(run, what) for run in runs)
+    return float(statistics.median(getattr(run, what) for run in runs))
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
