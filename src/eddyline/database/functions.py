@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
-from eddyline.kernels.functions import load
 from eddyline.log.storage import Storage
 from eddyline.session.functions import by_row, code_of, for_workers
-from eddyline.spark.user_functions import keep
+from eddyline.spark.user_functions import asked_here, keep
 
 
 class Functions:
@@ -57,6 +56,6 @@ class Functions:
         """Its code is loaded when a value is asked of it here, which is seldom: workers load it by themselves."""
 
         def call(*arrays: pa.Array) -> pa.Array:
-            return load(self._storage, function)(*arrays)
+            return asked_here(self._storage, function, *arrays)
 
         return replace(function, compute=by_row(function, call))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidDefinition
-from eddyline.kernels.functions import FOLDER, content_of, loaded, path_of
+from eddyline.kernels.functions import FOLDER, content_of, load, loaded, path_of
 from eddyline.log.storage import Storage
 from eddyline.spark.code_identity import identity_of
 from eddyline.spark.literal import spark_type
@@ -80,6 +80,11 @@ def keep(storage: Storage, function: UserFunction, content: bytes) -> None:
     """Put the code where workers find it. The same code is the same file."""
     if not storage.exists(path_of(function)):
         storage.write(path_of(function), content)
+
+
+def asked_here(storage: Storage, function: UserFunction, *arrays: pa.Array) -> pa.Array:
+    """Values of a function in this process, by the code that is kept."""
+    return load(storage, function)(*arrays)
 
 
 def keep_only(storage: Storage, functions: Iterable[UserFunction]) -> None:
