@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,7 @@ _AFTER_WATERMARK = "CASE WHEN at >= TIMESTAMP '1970-01-01 00:00:00' THEN {} END"
 _END = "CAST(unix_timestamp(window.end) - 1 AS BIGINT) AS t"
 
 
-class _Spark:
+class _Spark(ABC):
     def __init__(self, work: Path, tuned: bool) -> None:
         self._work, self._tuned = work / "run", tuned
 
@@ -61,8 +62,9 @@ class _Spark:
         process = union([span for query in queries for span in _spans(query)])
         return Measured(wall - process, max(0.0, grown), process)
 
+    @abstractmethod
     def _begin(self, case: Case) -> list[Any]:
-        raise NotImplementedError
+        """Start the streaming queries of a case."""
 
     def _stream(self, case: Case) -> Any:
         reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", case.ticks.files_per_batch)

@@ -429,6 +429,3 @@ class Executor:
             lane.pace.forget()  # the stage before counted something else
         piece = lane.whole.piece(past, self._policy.size(lane.pace))
         return Stretch(at, at, (), logs, piece), piece.behind(at, len(query.stages)), piece.size
-
-
-__all__ = ["BatchReport", "Executor", "Standing", "given_logs"]
