@@ -1,6 +1,7 @@
 """(d) Eddyline: the queries are registered in one call, the files pushed one after the other.
 
-Reading the files and writing the stream's log count, as reading the files does on the other sides.
+Reading the files and writing the stream's log count, as reading the files does on the other sides. Starting Spark's
+streaming query counts as registering, as it does there.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Eddyline:
         registrations = list(_registrations(case))
         before, began = megabytes(), time.monotonic()
         self._many = [self._db.queries(template, constants) for template, constants in registrations]
+        self._db.flush()  # until the streaming query stands
         registered = time.monotonic()
         grown = megabytes() - before
         ticks = self._db.stream("ticks")

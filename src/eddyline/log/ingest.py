@@ -94,8 +94,9 @@ class Ingest:
             arrived[name] = self._journal.state(name).last_index + count
             if table.num_rows:
                 segments[name] = self._write(name, table)
-                touched[name] = spans_of(table.filter(pc.not_equal(table.column(DIFF), 0)).column(TICK))
-                seen = pc.max(table.filter(pc.greater(table.column(DIFF), 0)).column(TICK)).as_py()
+                tick, diff = table.column(TICK), table.column(DIFF)
+                touched[name] = spans_of(tick.filter(pc.not_equal(diff, 0)))
+                seen = pc.max(tick.filter(pc.greater(diff, 0))).as_py()
                 if seen is not None:
                     top[name] = seen
         return self._commit(segments, touched, max(top.values(), default=None), ended, before, arrived, origin, top)
@@ -216,7 +217,7 @@ def spans_of(ticks: Array, most: int = _SPANS) -> Spans:
     >>> spans_of(pa.array([1, 2, 3, 9, 2]))
     ((1, 3), (9, 9))
     """
-    values = np.unique(ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy())
+    values = _different(ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy())
     if not len(values):
         return ()
     gaps = np.diff(values)
@@ -226,3 +227,10 @@ def spans_of(ticks: Array, most: int = _SPANS) -> Spans:
     starts = np.concatenate([[0], cuts + 1])
     ends = np.concatenate([cuts, [len(values) - 1]])
     return tuple((int(values[a]), int(values[b])) for a, b in zip(starts, ends, strict=True))
+
+
+def _different(values: Array) -> Array:
+    """The values in order, each once. Most streams bring them in order."""
+    if (values[1:] >= values[:-1]).all():
+        return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
+    return np.unique(values)

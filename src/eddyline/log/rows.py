@@ -28,8 +28,7 @@ class Rows:
         self.values = pa.concat_tables([chunk.values for chunk in chunks]).cast(arrow_schema(extent.schema))
         self.op = pa.chunked_array([chunk.op for chunk in chunks]).combine_chunks()
         self.tag = pa.chunked_array([chunk.tag for chunk in chunks]).combine_chunks()
-        op = self.op.to_numpy(zero_copy_only=False).astype("U1")
-        self.inserts, self.replaces, self.deletes, self.tags = (op == mark for mark in "+=-#")
+        self.inserts, self.replaces, self.deletes, self.tags = (self._which(mark) for mark in "+=-#")
         self.revisions = self.replaces | self.deletes
         tick = pa.chunked_array([chunk.tick for chunk in chunks]).combine_chunks()
         self.has_tick = pc.is_valid(tick).to_numpy(zero_copy_only=False)
@@ -41,13 +40,16 @@ class Rows:
     def __len__(self) -> int:
         return len(self.inserts)
 
+    def _which(self, mark: str) -> Array:
+        return pc.equal(self.op, mark).to_numpy(zero_copy_only=False)
+
     def plain(self, state: StreamState, late: Array) -> pa.Table:
         """The rows of the log if nothing is revised, without those that come too late."""
         table = log_table(
-            seq=state.last_seq + np.cumsum(~late),
-            index=state.last_index + np.cumsum(self.inserts & ~late),
+            seq=state.last_seq + _counted(~late),
+            index=state.last_index + _counted(self.inserts & ~late),
             tick=self.tick,
-            diff=np.where(self.inserts, 1, 0),
+            diff=self.inserts.astype(np.int8),
             op=self.op,
             ref=pa.nulls(len(self), pa.int64()),
             tag=self.tag,
@@ -70,6 +72,11 @@ class Rows:
                 return Reject(chunk.extent, chunk.file, line, text, reason)
             position -= len(chunk.op)
         raise AssertionError("a position behind the last row")
+
+
+def _counted(rows: Array) -> Array:
+    """How many there were up to each row."""
+    return np.arange(1, len(rows) + 1) if rows.all() else np.cumsum(rows)
 
 
 def log_table(
