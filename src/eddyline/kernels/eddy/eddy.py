@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from eddyline.kernels.eddy.knowledge import Bools, Knowledge
 from eddyline.kernels.eddy.report import Report
+from eddyline.kernels.places import Ints
 
-Ints = npt.NDArray[np.int64]
 #: gives those of the tuples (places in a table) that pass; if asked alone, whatever other operators have found
 Operator = Callable[[Ints, bool], Ints]
 
@@ -78,7 +77,7 @@ class Eddy:
                 surprised |= unexpected
                 taken.append(operator)
             if surprised and len(self._operators) - len(taken) > 1 and piece.size > 4 * _BURST:
-                _, local = self._observed(self._random.choice(piece, _BURST, replace=False), taken)
+                _, local = self._observed(np.sort(self._random.choice(piece, _BURST, replace=False)), taken)
         return piece, surprised
 
     def _sampled(self, piece: Ints) -> tuple[float, Ints, Ints]:
@@ -100,7 +99,7 @@ class Eddy:
 
     def _price(self) -> float:
         """Of showing some tuples to all operators."""
-        return float(_BURST * self._known.costs.sum())
+        return _BURST * sum(self._known.costs)
 
     def _run(self, operator: int, tuples: Ints, alone: bool = False) -> Ints:
         if not tuples.size:
