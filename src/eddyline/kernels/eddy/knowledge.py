@@ -16,16 +16,16 @@ Floats = npt.NDArray[np.float64]
 MOST_SAMPLED = 1024
 #: what an operator does to all tuples counts as much as so many tuples of those that have come through the others
 _PRIOR = 16
-#: how much of the latest cost is believed
+#: how much of what was known before the latest run is forgotten
 _LATEST = 0.3
 #: an order is thought over again when a cost has changed by so much
 _DRIFT = 0.1
 #: standard deviations, and a share of tuples, that a pass rate may be off before it is a surprise
 _DEVIATIONS, _TOLERATED = 4.0, 0.03
 #: tuples share a decision if so many times as many have passed without a surprise
-_QUIET = 64
+_QUIET = 16
 #: … but for no less than so many seconds of work: a decision and what goes with it take some tenths of a millisecond
-_WORTH_A_DECISION = 0.01
+_WORTH_A_DECISION = 0.02
 SMALLEST_PIECE, LARGEST_PIECE = 1 << 8, 1 << 16
 
 
@@ -35,7 +35,8 @@ class Knowledge:
 
     operators: tuple[str, ...]
     sample: Bools = field(init=False)  # a tuple a row, an operator a column: whether it passes
-    costs: list[float] = field(init=False)  # seconds for a tuple; NaN: it never ran
+    seconds: list[float] = field(init=False)  # that each operator took lately: what was long ago counts for less
+    asked: list[float] = field(init=False)  # … for so many tuples
     quiet: int = 0  # tuples since the last surprise
     fixed: int = 1  # how many operators the next decision fixes
     budget: float = 0.0  # seconds that may be spent on sampling
@@ -43,7 +44,7 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         self.sample = np.zeros((0, len(self.operators)), np.bool_)
-        self.costs = [math.nan] * len(self.operators)
+        self.seconds, self.asked = [0.0] * len(self.operators), [0.0] * len(self.operators)
         self._priced = self.costs
         self._orders: dict[tuple[int, ...], list[int]] = {}  # by those taken before
         self._passing: dict[tuple[int, ...], tuple[list[float], int]] = {}
@@ -54,6 +55,11 @@ class Knowledge:
         worth = int(_WORTH_A_DECISION / self.pace) if self.pace else 0
         return min(max(self.quiet // _QUIET, worth, SMALLEST_PIECE), LARGEST_PIECE)
 
+    @property
+    def costs(self) -> list[float]:
+        """By operator, seconds for a tuple; NaN: it never ran."""
+        return [seconds / asked if asked else math.nan for seconds, asked in zip(self.seconds, self.asked, strict=True)]
+
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def sampled(self, passed: Bools) -> None:
@@ -61,10 +67,11 @@ class Knowledge:
         self._look_again()
 
     def ran(self, operator: int, tuples: int, seconds: float) -> None:
-        cost = seconds / tuples
-        known = self.costs[operator]
-        self.costs[operator] = cost if math.isnan(known) else known + _LATEST * (cost - known)
-        if not abs(self.costs[operator] - self._priced[operator]) < _DRIFT * self._priced[operator]:
+        """A run counts by its tuples: of few, most of the time is that of asking at all."""
+        self.seconds[operator] += seconds - _LATEST * self.seconds[operator]
+        self.asked[operator] += tuples - _LATEST * self.asked[operator]
+        cost, priced = self.seconds[operator] / self.asked[operator], self._priced[operator]
+        if not abs(cost - priced) < _DRIFT * priced:
             self._think_again()
 
     def went(self, tuples: int, seconds: float) -> None:
@@ -87,13 +94,14 @@ class Knowledge:
         self._think_again()
 
     def _think_again(self) -> None:
-        self._priced = self.costs.copy()
+        self._priced = self.costs
         self._orders.clear()
 
     def copy(self) -> Knowledge:
         """Of one's own: several tasks may begin with the same."""
         other = replace(self)
-        other.sample, other.costs = self.sample, self.costs.copy()
+        other.sample, other.seconds, other.asked = self.sample, self.seconds.copy(), self.asked.copy()
+        other._think_again()
         return other
 
     # -- deciding -----------------------------------------------------------------------------------------------------
@@ -139,7 +147,7 @@ class Knowledge:
 
     def _dropped(self, operator: int, passing: Sequence[float]) -> float:
         """Tuples in a second."""
-        cost = self.costs[operator]
+        cost = self._priced[operator]
         return (1 - passing[operator]) / (1e-9 if math.isnan(cost) else max(cost, 1e-9))
 
     def _expected(self, taken: tuple[int, ...]) -> tuple[list[float], int]:
