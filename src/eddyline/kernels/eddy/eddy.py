@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from eddyline.kernels.eddy.clock import OwnTime
 from eddyline.kernels.eddy.knowledge import SMALLEST_PIECE, Bools, Knowledge
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.places import Ints
@@ -26,11 +26,11 @@ class Eddy:
     """Routes tuples, and learns from it."""
 
     def __init__(
-        self, operators: Sequence[Operator], knowledge: Knowledge, clock: Callable[[], float] = time.perf_counter
+        self, operators: Sequence[Operator], knowledge: Knowledge, clock: Callable[[], float] | None = None
     ) -> None:
         self._operators = operators
         self._known = knowledge
-        self._clock = clock
+        self._clock = clock or OwnTime()
         self._random = np.random.default_rng(0)  # which tuples are sampled must not fall in step with the data
         self.report = Report(knowledge.operators)
 
