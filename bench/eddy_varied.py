@@ -2,8 +2,8 @@
 
     python -m bench.eddy_varied [--beside FOLDER] [--repeat 2]
 
-With `--beside`, another checkout of this repository is measured too, each case right after the same one of this. Rates are
-drawn at random from 0.1 to 0.9 for every phase. Seconds are processor time; all answers are compared.
+With `--beside`, another checkout of this repository is measured too, each case right before the same one of this. Rates
+are drawn at random from 0.1 to 0.9 for every phase. Seconds are processor time; all answers are compared.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def main() -> int:
     same = True
     for case in cases():
         found = [[checkout.compare(case) for checkout in checkouts] for _ in range(options.repeat)]
-        ratios = [statistics.median(run["eddy"] / run["hindsight"] for run in runs) for runs in zip(*found, strict=True)]
+        ratios = [
+            statistics.median(run["eddy"] / run["hindsight"] for run in runs) for runs in zip(*found, strict=True)
+        ]
         same = same and all(run["same"] for runs in found for run in runs)
         table.add_row(*map(str, asdict(case).values()), *(f"{ratio:.3f}×" for ratio in ratios))
     for checkout in checkouts:

@@ -1,7 +1,7 @@
 """A clock that stands still while others have the processor.
 
-What an operator costs is what it computes and what it waits for, a server for instance. If other work is on the machine, a
-thread also waits for a processor: who is interrupted is chance, and would look like a change of costs.
+What an operator costs is what it computes and what it waits for, a server for instance. If other work is on the
+machine, a thread also waits for a processor: who is interrupted is chance, and would look like a change of costs.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ class Eddy:
             sampled = piece.size
             spent, survivors, piece = self._sampled(piece)
             sampled -= piece.size
-        left, gone, surprised = self._through(piece, looks=1 if sampled else _LOOKS)
+        # tuples of the whole piece were sampled: it cannot end early
+        left, gone, surprised = self._through(piece, looks=1 if sampled or len(self._operators) == 1 else _LOOKS)
         seconds = self._clock() - began - spent
         if surprised:
             known.surprise()
@@ -72,20 +73,20 @@ class Eddy:
         if not piece.size:
             return piece, 0, False
         order = known.order()
-        left, gone, surprised = self._first(order[0], piece, looks)
+        left, gone, unexpected = self._first(order[0], piece, looks)
         self.report.decided(order, gone)
-        taken, fixed = [order[0]], order[1 : known.fixed]
+        taken, fixed, surprised = [order[0]], order[1 : known.fixed], unexpected
         local: Bools | None = None  # a sample of the tuples that are left, if they are not what was expected
         while len(taken) < len(self._operators) and left.size:
-            if not fixed or surprised:
-                if surprised and len(self._operators) - len(taken) > 1 and left.size > 4 * _BURST:
-                    local = self._observed(np.sort(self._random.choice(left, _BURST, replace=False)), taken)
+            if unexpected and len(self._operators) - len(taken) > 1 and left.size > 4 * _BURST:
+                local = self._observed(np.sort(self._random.choice(left, _BURST, replace=False)), taken)
+            if unexpected or not fixed:
                 fixed = known.order(taken, local)[: known.fixed]
                 self.report.decisions += 1
-            operator = fixed.pop(0)
-            came = left.size
+            operator, came = fixed.pop(0), left.size
             left = self._run(operator, left)
-            surprised |= known.is_surprising(operator, taken, came, left.size)
+            unexpected = known.is_surprising(operator, taken, came, left.size)
+            surprised |= unexpected
             taken.append(operator)
         return left, gone, surprised
 

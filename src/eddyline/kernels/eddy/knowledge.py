@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+#: by operator, the share of tuples that pass it after others, and from how many tuples that is known
+Passing = tuple[list[float], int]
 
 #: tuples of the sample, the latest; each is known to pass or not to pass every operator
 MOST_SAMPLED = 1024
@@ -47,7 +49,7 @@ class Knowledge:
         self.seconds, self.asked = [0.0] * len(self.operators), [0.0] * len(self.operators)
         self._priced = self.costs
         self._orders: dict[tuple[int, ...], list[int]] = {}  # by those taken before
-        self._passing: dict[tuple[int, ...], tuple[list[float], int]] = {}
+        self._passing: dict[tuple[int, ...], Passing] = {}
 
     @property
     def piece(self) -> int:
@@ -118,7 +120,7 @@ class Knowledge:
             self._orders[known] = self._ordered(known, self._expected)
         return self._orders[known]
 
-    def _ordered(self, taken: tuple[int, ...], passing: Callable[[tuple[int, ...]], tuple[list[float], int]]) -> list[int]:
+    def _ordered(self, taken: tuple[int, ...], passing: Callable[[tuple[int, ...]], Passing]) -> list[int]:
         left = [operator for operator in range(len(self.operators)) if operator not in taken]
         order: list[int] = []
         while len(left) > 1:
@@ -150,14 +152,13 @@ class Knowledge:
         cost = self._priced[operator]
         return (1 - passing[operator]) / (1e-9 if math.isnan(cost) else max(cost, 1e-9))
 
-    def _expected(self, taken: tuple[int, ...]) -> tuple[list[float], int]:
+    def _expected(self, taken: tuple[int, ...]) -> Passing:
         if taken not in self._passing:
             self._passing[taken] = _passing(self.sample, taken)
         return self._passing[taken]
 
 
-def _passing(sample: Bools, taken: Sequence[int]) -> tuple[list[float], int]:
-    """By operator, the share of tuples that pass it after others, and from how many tuples that is known."""
+def _passing(sample: Bools, taken: Sequence[int]) -> Passing:
     if not len(sample):
         return [0.5] * sample.shape[1], 0
     among = sample[sample[:, list(taken)].all(axis=1)]
