@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.algebra.types import DOUBLE
@@ -64,6 +64,7 @@ def test_rows_are_picked_whether_or_not_they_are_neighbours(chosen: set[int], ch
     assert np.arange(21)[index(rows)].tolist() == rows.tolist()
 
 
+@settings(deadline=None)  # the kernel is started by the first
 @given(st.lists(st.sets(st.integers(0, 30), min_size=1), min_size=1, max_size=12))
 def test_a_value_is_computed_once_for_a_row(asked: list[set[int]]) -> None:
     calls: list[float] = []
