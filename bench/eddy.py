@@ -15,7 +15,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -96,9 +96,9 @@ def costly_function(number: int, rounds: int) -> UserFunction:
     return function
 
 
-def conditions() -> dict[str, Costly]:
+def conditions(costs: Sequence[int] = COSTS) -> dict[str, Costly]:
     made = {}
-    for number, rounds in enumerate(COSTS):
+    for number, rounds in enumerate(costs):
         called = Called(costly_function(number, rounds), (f"v{number}",))
         made[f"c{number}"] = Costly(f"costly{number}(v{number}) < 0.5", called, Comparison("<", 0.5))
     return made
@@ -108,9 +108,9 @@ def tuples_of(rates: list[list[float]], tuples: int, phases: int) -> pa.Table:
     """Values below 0.5 as often as the rates say."""
     random = np.random.default_rng(5)
     chosen = np.array(rates)[np.arange(tuples) * phases // tuples % len(rates)]
-    passes = random.random((tuples, len(COSTS))) < chosen
-    values = random.random((tuples, len(COSTS))) / 2 + np.where(passes, 0.0, 0.5)
-    columns = {f"v{number}": values[:, number] for number in range(len(COSTS))}
+    passes = random.random(chosen.shape) < chosen
+    values = random.random(chosen.shape) / 2 + np.where(passes, 0.0, 0.5)
+    columns = {f"v{number}": values[:, number] for number in range(chosen.shape[1])}
     return pa.table({"place": np.arange(tuples), **columns})
 
 
@@ -128,7 +128,7 @@ def compare(name: str, rates: list[list[float]], tuples: int, phases: int, repea
     table, asked = tuples_of(rates, tuples, phases), conditions()
     orders = list(itertools.permutations(range(len(COSTS))))
     size = tuples // phases
-    measured(table.slice(0, 10_000), asked, Eddies())  # loads compiled code
+    measured(table, asked, Eddies())  # who comes first loads compiled code, and gets memory that others use again
     of_phase: dict[tuple[int, ...], list[list[float]]] = {order: [[] for _ in range(phases)] for order in orders}
     routed: list[float] = []
     decisions, same = 0, True

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.kernels.eddy.eddies import Eddies
-from eddyline.kernels.eddy.eddy import Eddy, Ints
+from eddyline.kernels.eddy.eddy import Eddy
 from eddyline.kernels.eddy.knowledge import LARGEST_PIECE, SMALLEST_PIECE, Knowledge
+from eddyline.kernels.places import Ints
 
 Bools = npt.NDArray[np.bool_]
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from eddyline.kernels.costly import CostlyColumns, Ints
+from eddyline.kernels.costly import CostlyColumns
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.eddy.eddy import Operator
 from eddyline.kernels.grouped.codes import Bools
 from eddyline.kernels.grouped.filter import GroupedFilter
+from eddyline.kernels.places import Ints, index, picked
 
 _INDEX = "index"
 
@@ -47,8 +48,8 @@ class Lineage:
 
     def _by_index(self, rows: Ints, alone: bool) -> Ints:
         """Members are looked up by all that costs little."""
-        taken = pa.array(rows)
-        given = {n: self._rows.column(column).take(taken).cast(self._types[n]) for n, column in self._cheap.items()}
+        columns = {name: self._rows.column(column) for name, column in self._cheap.items()}
+        given = {name: picked(column, rows).cast(self._types[name]) for name, column in columns.items()}
         return self._narrowed(rows, self._filter.possible(pa.table(given)), alone)
 
     def _costly_operator(self, attribute: str) -> Operator:
@@ -57,10 +58,11 @@ class Lineage:
         def passing(rows: Ints, alone: bool) -> Ints:
             if alone:
                 return self._narrowed(rows, self._possible_by(attribute, rows), alone)
-            needed = rows[self._alive[rows][:, asks].any(axis=1)]  # by none of the others: it need not be computed
+            at = index(rows)
+            needed = rows[self._alive[at][:, asks].any(axis=1)]  # by none of the others: it need not be computed
             if needed.size:
-                self._alive[needed] &= self._possible_by(attribute, needed)
-            return rows[self._alive[rows].any(axis=1)]
+                self._alive[index(needed)] &= self._possible_by(attribute, needed)
+            return rows[self._alive[at].any(axis=1)]
 
         return passing
 
@@ -69,5 +71,6 @@ class Lineage:
         return self._filter.possible(pa.table({attribute: pa.chunked_array([values])}))
 
     def _narrowed(self, rows: Ints, possible: Bools, alone: bool) -> Ints:
-        self._alive[rows] &= possible
-        return rows[(possible if alone else self._alive[rows]).any(axis=1)]
+        at = index(rows)
+        self._alive[at] &= possible
+        return rows[(possible if alone else self._alive[at]).any(axis=1)]

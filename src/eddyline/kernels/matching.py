@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
-from eddyline.kernels.costly import Costly, CostlyColumns, Ints
+from eddyline.kernels.costly import Costly, CostlyColumns
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
+from eddyline.kernels.places import Ints
 from eddyline.log.storage import Storage
 
 if TYPE_CHECKING:

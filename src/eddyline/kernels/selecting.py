@@ -9,10 +9,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from eddyline.kernels.costly import Costly, CostlyColumns, Ints
+from eddyline.kernels.costly import Costly, CostlyColumns
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.eddy.eddy import Operator
-from eddyline.kernels.eddy.knowledge import Bools
+from eddyline.kernels.places import Ints
 from eddyline.log.storage import Storage
 
 
@@ -52,7 +52,6 @@ class Selection:
 
 def _operator(computed: CostlyColumns, condition: str) -> Operator:
     def passing(rows: Ints, alone: bool) -> Ints:
-        holds: Bools = computed.of(condition, rows).fill_null(False).to_numpy(zero_copy_only=False)
-        return rows[holds]
+        return rows[computed.holds(condition, rows)]
 
     return passing

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from eddyline.kernels.eddy.knowledge import Bools, Knowledge
+from eddyline.kernels.eddy.clock import OwnTime
+from eddyline.kernels.eddy.knowledge import SMALLEST_PIECE, Bools, Knowledge
 from eddyline.kernels.eddy.report import Report
+from eddyline.kernels.places import Ints
 
-Ints = npt.NDArray[np.int64]
 #: gives those of the tuples (places in a table) that pass; if asked alone, whatever other operators have found
 Operator = Callable[[Ints, bool], Ints]
 
@@ -19,17 +18,19 @@ Operator = Callable[[Ints, bool], Ints]
 _BURST = 256
 #: seconds of sampling for a second of work
 _SAMPLING = 0.01
+#: so often in a piece it is looked whether the tuples are what was expected
+_LOOKS = 4
 
 
 class Eddy:
     """Routes tuples, and learns from it."""
 
     def __init__(
-        self, operators: Sequence[Operator], knowledge: Knowledge, clock: Callable[[], float] = time.perf_counter
+        self, operators: Sequence[Operator], knowledge: Knowledge, clock: Callable[[], float] | None = None
     ) -> None:
         self._operators = operators
         self._known = knowledge
-        self._clock = clock
+        self._clock = clock or OwnTime()
         self._random = np.random.default_rng(0)  # which tuples are sampled must not fall in step with the data
         self.report = Report(knowledge.operators)
 
@@ -38,69 +39,90 @@ class Eddy:
         done = 0
         while done < tuples.size:
             size = tuples.size - done if len(self._operators) == 1 else self._known.piece
-            piece = tuples[done : done + size]
-            done += piece.size
-            yield self._routed(piece)
+            passed, gone = self._routed(tuples[done : done + size])
+            done += gone
+            yield passed
         self.report.learned = self._known
 
-    def _routed(self, piece: Ints) -> Ints:
+    def _routed(self, piece: Ints) -> tuple[Ints, int]:
+        """Those of a piece that pass, and how many of its tuples have gone: a surprise may end it early."""
         began = self._clock()
-        known, survivors, spent = self._known, piece[:0], 0.0
+        known, survivors, spent, sampled = self._known, piece[:0], 0.0, 0
         if len(self._operators) > 1 and (not len(known.sample) or known.budget > self._price()):
+            sampled = piece.size
             spent, survivors, piece = self._sampled(piece)
-        left, surprised = self._through(piece)
+            sampled -= piece.size
+        # tuples of the whole piece were sampled: it cannot end early
+        left, gone, surprised = self._through(piece, looks=1 if sampled or len(self._operators) == 1 else _LOOKS)
         seconds = self._clock() - began - spent
         if surprised:
             known.surprise()
         else:
-            known.calm(piece.size)
-        if piece.size:
-            known.went(piece.size, seconds)
+            known.calm(gone)
+        if gone:
+            known.went(gone, seconds)
         known.budget += _SAMPLING * seconds - spent
-        return np.sort(np.concatenate([survivors, left])) if survivors.size else left
+        return np.sort(np.concatenate([survivors, left])) if survivors.size else left, gone + sampled
 
-    def _through(self, piece: Ints) -> tuple[Ints, bool]:
-        """A decision fixes some operators; those after them are chosen anew for the tuples that are left."""
-        known, taken, surprised = self._known, list[int](), False
+    def _through(self, piece: Ints, looks: int) -> tuple[Ints, int, bool]:
+        """A decision fixes some operators; those after them are chosen anew for the tuples that are left.
+
+        Gives those that pass, how many have gone, and whether there was a surprise.
+        """
+        known = self._known
+        if not piece.size:
+            return piece, 0, False
+        order = known.order()
+        left, gone, unexpected = self._first(order[0], piece, looks)
+        self.report.decided(order, gone)
+        taken, fixed, surprised = [order[0]], order[1 : known.fixed], unexpected
         local: Bools | None = None  # a sample of the tuples that are left, if they are not what was expected
-        first: list[int] | None = None
-        while len(taken) < len(self._operators) and piece.size:
-            order = known.order(taken, local)
-            if first is None:
-                first = order
-                self.report.decided(order, piece.size)
-            else:
+        while len(taken) < len(self._operators) and left.size:
+            if unexpected and len(self._operators) - len(taken) > 1 and left.size > 4 * _BURST:
+                local = self._observed(np.sort(self._random.choice(left, _BURST, replace=False)), taken)
+            if unexpected or not fixed:
+                fixed = known.order(taken, local)[: known.fixed]
                 self.report.decisions += 1
-            for operator in order[: known.fixed]:
-                came = piece.size
-                piece = self._run(operator, piece)
-                unexpected = known.is_surprising(operator, taken, came, piece.size)
-                surprised |= unexpected
-                taken.append(operator)
-            if surprised and len(self._operators) - len(taken) > 1 and piece.size > 4 * _BURST:
-                _, local = self._observed(self._random.choice(piece, _BURST, replace=False), taken)
-        return piece, surprised
+            operator, came = fixed.pop(0), left.size
+            left = self._run(operator, left)
+            unexpected = known.is_surprising(operator, taken, came, left.size)
+            surprised |= unexpected
+            taken.append(operator)
+        return left, gone, surprised
+
+    def _first(self, operator: int, piece: Ints, looks: int) -> tuple[Ints, int, bool]:
+        """It is asked of a part after another, until one is a surprise: the rest goes another way then."""
+        size = max(-(-piece.size // looks), SMALLEST_PIECE)
+        passed: list[Ints] = []
+        for begin in range(0, piece.size, size):
+            part = piece[begin : begin + size]
+            passed.append(self._run(operator, part))
+            if self._known.is_surprising(operator, (), part.size, passed[-1].size):
+                return np.concatenate(passed), begin + part.size, True
+        left = np.concatenate(passed)
+        return left, piece.size, self._known.is_surprising(operator, (), piece.size, left.size)
 
     def _sampled(self, piece: Ints) -> tuple[float, Ints, Ints]:
         """Show some tuples to all operators; gives the seconds it took, those that passed, and the other tuples."""
         began = self._clock()
         is_chosen = np.zeros(piece.size, np.bool_)
         is_chosen[self._random.choice(piece.size, min(_BURST, piece.size), replace=False)] = True
-        chosen, passed = self._observed(piece[is_chosen])
+        chosen = piece[is_chosen]
+        passed = self._observed(chosen)
         self._known.sampled(passed)
         self.report.sampled += chosen.size
         return self._clock() - began, chosen[passed.all(axis=1)], piece[~is_chosen]
 
-    def _observed(self, chosen: Ints, taken: Sequence[int] = ()) -> tuple[Ints, Bools]:
+    def _observed(self, chosen: Ints, taken: Sequence[int] = ()) -> Bools:
         passed = np.ones((chosen.size, len(self._operators)), np.bool_)
         for operator in range(len(self._operators)):
             if operator not in taken:
                 passed[:, operator] = np.isin(chosen, self._run(operator, chosen, alone=True))
-        return chosen, passed
+        return passed
 
     def _price(self) -> float:
         """Of showing some tuples to all operators."""
-        return float(_BURST * self._known.costs.sum())
+        return _BURST * sum(self._known.costs)
 
     def _run(self, operator: int, tuples: Ints, alone: bool = False) -> Ints:
         if not tuples.size:
