@@ -108,7 +108,7 @@ class _Choice:
 class _Step:
     """A SELECT over one other part. Steps that only choose are taken into the next one.
 
-    What reads, binds and optimizes a statement takes longer with every part, and longer than computing it over few rows.
+    Reading, binding and optimizing a statement takes longer with every part, and longer than to compute it on few rows.
     """
 
     items: tuple[str, ...]

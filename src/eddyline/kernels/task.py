@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 import duckdb
 import pyarrow as pa
@@ -120,10 +121,12 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
 def _answer(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterable[pa.RecordBatch]:
     """The rows of the work's statement. A relation streams them, but has the statement read and bound twice."""
     if not work.few:
-        return connection.sql(work.statement).to_arrow_reader()
+        streamed: Iterable[pa.RecordBatch] = connection.sql(work.statement).to_arrow_reader()
+        return streamed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less
-        return connection.execute(work.statement).to_arrow_table().to_batches()
+        rows: pa.Table = connection.execute(work.statement).to_arrow_table()
+        return cast(list[pa.RecordBatch], rows.to_batches())
 
 
 def _taken(

@@ -39,7 +39,9 @@ def pickled(name: str, code: Callable[..., Any]) -> tuple[bytes, str]:
             return bytes(cloudpickle.dumps(code)), identity_of(code)  # type: ignore[no-untyped-call]
     except Exception as problem:
         hint = "it may use nothing that cannot be sent, such as an open file or a connection"
-        raise InvalidDefinition(f"the function {name} cannot be sent to workers: {said(problem)}", hint=hint) from problem
+        raise InvalidDefinition(
+            f"the function {name} cannot be sent to workers: {said(problem)}", hint=hint
+        ) from problem
 
 
 @contextmanager
