@@ -3,8 +3,8 @@
     make bench-shapes    or    python -m bench.shapes [--queries 80] [--pushes 8] [--rows 40]
 
 Queries that differ in more than constants share nothing but the job that answers them: what is measured is what each of
-them costs beside its data. Seconds are those from a push until all queries have answered it; those in tasks are the time of
-all works, added up over the cores.
+them costs beside its data. Seconds are those from a push until all queries have answered it; those in tasks are the time
+of all works, added up over the cores.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
@@ -23,7 +23,7 @@ from rich.table import Table
 
 import eddyline
 from eddyline.kernels.task import Reference, Work
-from eddyline.spark import batch_work
+from eddyline.spark import batch_work, kernel_job
 
 STREAM = """
 CREATE STREAM s (time INTEGER, g STRING, h STRING, a INTEGER, b INTEGER, c INTEGER, d INTEGER) TIMESTAMP BY time
@@ -67,10 +67,9 @@ def rows(push: int, number: int) -> list[tuple[Any, ...]]:
 
 def measured(options: argparse.Namespace) -> Measured:
     found = Measured()
-    run: Callable[[Any, Sequence[Work]], list[Reference]] = batch_work.run
 
     def counted(spark: Any, works: Sequence[Work]) -> list[Reference]:
-        references = run(spark, works)
+        references = kernel_job.run(spark, works)
         found.works[-1] += len(works)
         found.in_tasks[-1] += sum(reference.seconds for reference in references)
         return references

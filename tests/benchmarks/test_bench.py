@@ -1,4 +1,4 @@
-"""Every benchmark runs from start to end on little data: what nobody runs for weeks breaks without anybody seeing it."""
+"""Every benchmark runs from start to end on little data: what nobody runs for weeks breaks unseen."""
 
 from __future__ import annotations
 
