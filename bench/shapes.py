@@ -3,8 +3,8 @@
     make bench-shapes    or    python -m bench.shapes [--queries 80] [--pushes 8] [--rows 40]
 
 Queries that differ in more than constants share nothing but the job that answers them: what is measured is what each of
-them costs beside its data. Seconds are those from a push until all queries have answered it; those in tasks are the time
-of all works, added up over the cores.
+them costs beside its data. Seconds are those from a push until all queries have answered it; those in tasks are the
+time of all works, added up over the cores.
 """
 
 from __future__ import annotations
