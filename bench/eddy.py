@@ -201,6 +201,7 @@ def main() -> int:
     )
     parser.add_argument("--tuples", type=int, default=2_000_000)
     parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     results = [
         compare("steady", STEADY, options.tuples, 1, options.repeat),
@@ -208,8 +209,8 @@ def main() -> int:
     ]
     console = Console()
     show(results, console)
-    RESULTS.mkdir(exist_ok=True)
-    name = RESULTS / f"eddy-{date.today()}"
+    options.out.mkdir(parents=True, exist_ok=True)
+    name = options.out / f"eddy-{date.today()}"
     name.with_suffix(".json").write_text(json.dumps({"tuples": options.tuples, "results": results}, indent=1) + "\n")
     plot(results, name.with_suffix(".png"))
     console.print(f"written: {name}.json, {name}.png")

@@ -113,9 +113,9 @@ class Eddyline:
 
     def _answers(self, engine: Engine, query: Any) -> pd.DataFrame:
         segments = engine.results.load().stages["q"].segments
-        shape = engine.shape("q", query)
-        table = present(engine.storage, segments, shape, arrow_schema(query.plan.schema))
-        if shape.kind == "windows":
+        reading = engine.reading("q", query)
+        table = present(engine.storage, segments, reading, arrow_schema(query.plan.schema))
+        if reading.kind == "windows":
             table = table.rename_columns(["upto" if name == "_tick" else name for name in table.column_names])
-            return table.select(["upto", *shape.columns]).to_pandas()
-        return table.select(list(shape.columns)).to_pandas()
+            return table.select(["upto", *reading.columns]).to_pandas()
+        return table.select(list(reading.columns)).to_pandas()

@@ -51,6 +51,13 @@ def test_since_leaves_older_tuples_out_for_good(db: eddyline.Database) -> None:
     assert tuples(back) == [(8, 3, (7,)), (12, 4, (9,))]
 
 
+def test_since_a_tick_before_zero(db: eddyline.Database) -> None:
+    db.stream("s").push([("a", 1, -9), ("b", 2, -5), ("a", 3, 4)])
+    back = db.sql("CREATE QUERY back AS SELECT x FROM s FROM HISTORY SINCE -5")
+    db.flush()
+    assert [(tick, row) for tick, _, row in tuples(back)] == [(-5, (2,)), (4, (3,))]
+
+
 def test_windows_stand_from_the_beginning_or_from_since(db: eddyline.Database) -> None:
     db.stream("s").push(PAST)
     query = "SELECT SUM(x) AS total FROM s [FROM NOW-9 TO NOW SLIDE 2 SEC]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,45 @@ def test_a_stream_cannot_have_the_name_of_one_of_many(db: eddyline.Database) -> 
     db.queries(ABOVE, {"low": [1], "key": ["a"]}, name="m")
     with pytest.raises(DuplicateName, match=r"M\.1"):
         db.sql("CREATE STREAM `M.1` (x INTEGER)")
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "expected"),
+    [
+        ("d > :low", [Decimal("1.50"), Decimal("2.2")], [[2, 3], [3]]),
+        ("d >= :low", [1, 2], [[1, 2, 3], [2, 3]]),
+        ("x > :low", [Decimal("1.5"), Decimal("2.5")], [[2, 3], [3]]),
+        ("d > :low", [1.5, 2.125], [[2, 3], [3]]),
+    ],
+)
+def test_decimals_in_templates(spark: object, condition: str, values: list[Any], expected: list[list[int]]) -> None:
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, d DECIMAL(10, 2), t INTEGER) TIMESTAMP BY t")
+        many = db.queries(f"SELECT x FROM s WHERE {condition}", {"low": values}, name="m")
+        db.sql("INSERT INTO s VALUES (1, 1.50, 1), (2, 2.12, 2), (3, 10.25, 3)")
+        db.flush()
+        assert [[answer.row[0] for answer in many[name].fetch()] for name in many.names] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "problem"),
+    [
+        ("SELECT x + :low AS y FROM s", [1], "the parameter :low stands outside of WHERE and HAVING"),
+        ("SELECT x FROM s WHERE x > abs(:low)", [1], "the parameter :low stands inside of abs"),
+        ("SELECT x FROM s WHERE x > :low", ["a"], "the values of :low are STRING, and INTEGER is wanted there"),
+    ],
+)
+def test_why_a_parameter_cannot_stand_there(spark: object, query: str, values: list[Any], problem: str) -> None:
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
+        with pytest.raises(NotSupported, match=problem):
+            db.queries(query, {"low": values})
+
+
+def test_a_member_is_not_read_by_others(spark: object) -> None:
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.queries("SELECT x FROM s WHERE x > :low", {"low": [1, 2]}, name="int")
+        with pytest.raises(NotSupported, match=r"int\.1 is one of the queries that db\.queries made") as problem:
+            db.sql("SELECT x FROM `int.1`")
+        assert problem.value.hint is not None and "CREATE QUERY" in problem.value.hint

@@ -90,8 +90,8 @@ def test_answers_cursors_and_restarts_know_nothing_of_upkeep(spark: Any, tmp_pat
                 rest = odd.to_arrow(since=8)
                 assert rest.num_rows == odd.to_spark(since=8).count() > 0
                 assert min(rest.column("_batch").to_pylist()) > 8
-                shape = odd._query.record.shape
-                told = [list(outsider.answers("odd", shape, since)) for since in (-1, 8)]
+                reading = odd._query.record.reading
+                told = [list(outsider.answers("odd", reading, since)) for since in (-1, 8)]
                 assert told[0] == everything["odd"] and told[1] and told[1] == told[0][-len(told[1]) :]
     merged = [name for name, _ in Storage(str(path)).files_below("results") if "merged-" in name]
     assert merged

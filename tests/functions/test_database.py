@@ -282,8 +282,22 @@ def fails_at_two(x: pa.Array) -> pa.Array:
     return x
 
 
+def exits_at_two(x: pa.Array) -> pa.Array:
+    if 2.0 in x.to_pylist():
+        raise SystemExit
+    return x
+
+
+def says_nothing_at_two(x: pa.Array) -> pa.Array:
+    if 2.0 in x.to_pylist():
+        raise ValueError
+    return x
+
+
 FAILING = [
     ("raises", fails_at_two, r"the function f failed: ValueError: two is$"),
+    ("exits", exits_at_two, r"the function f failed: SystemExit$"),
+    ("says nothing", says_nothing_at_two, r"the function f failed: ValueError$"),
     ("short", lambda x: x.slice(0, 1) if 2.0 in x.to_pylist() else x, r"the function f gave 1 values for 2 rows"),
     ("text", lambda x: x.cast("string") if 2.0 in x.to_pylist() else x, r"gave what is no DOUBLE: .*string"),
     ("scalar", lambda x: 5.0 if 2.0 in x.to_pylist() else x, r"gave something of type float, not an array"),

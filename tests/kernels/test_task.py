@@ -3,10 +3,68 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 
+from eddyline.kernels.sheet import Sheet
 from eddyline.kernels.task import Work, done
+from eddyline.log.storage import Storage
+
+SCHEMA = pa.schema([("_tick", pa.int64()), ("_diff", pa.int8()), ("x", pa.int64())])
+
+
+def work(root: Path, statement: str, **more: Any) -> Work:
+    given = {"files": {}, "tables": {}, **more}
+    return Work(stage="s", batch=0, root=str(root), statement=statement, schema=SCHEMA, folder="results/s", **given)
+
+
+def rows_of(number: int) -> pa.Table:
+    return pa.table([[number], pa.array([1], pa.int8()), [number]], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_name_stands_for_what_each_work_means_by_it(tmp_path: Path, few: bool) -> None:
+    """Files stay open from one work to the next, unless the next one means others, or rows of its own."""
+    storage = Storage(str(tmp_path))
+    for number in (1, 2):
+        storage.write_table(f"{number}.parquet", rows_of(number))
+    select = "SELECT * FROM leaf0"
+    meanings: list[dict[str, Any]] = [
+        {"files": {"leaf0": ("1.parquet",)}},
+        {"files": {"leaf0": ("1.parquet",)}},
+        {"files": {"leaf0": ("2.parquet",)}},
+        {"tables": {"leaf0": rows_of(3)}},
+        {"files": {"leaf0": ("2.parquet",)}, "few": not few},
+        {"files": {"leaf0": ("2.parquet",)}},
+    ]
+    told = list(done([work(tmp_path, select, **{"few": few, **meaning}) for meaning in meanings]))
+    assert not [reference.refused for reference in told if reference.refused]
+    found = [storage.read_table(reference.segment.path) for reference in told if reference.segment]
+    assert [table.column("x").to_pylist() for table in found] == [[1], [1], [2], [3], [2], [2]]
+
+
+def test_works_of_one_task_read_a_segment_once(tmp_path: Path) -> None:
+    Storage(str(tmp_path)).write_table("1.parquet", rows_of(1))
+    one = work(tmp_path, "SELECT * FROM leaf0", files={"leaf0": ("1.parquet",)}, few=True)
+    with patch.object(Storage, "dataset", autospec=True, side_effect=Storage.dataset) as opened:
+        assert sum(reference.segment is not None for reference in done([one] * 5)) == 5
+    assert opened.call_count == 1
+
+
+def test_steps_that_only_choose_are_one_part_of_a_statement() -> None:
+    sheet = Sheet()
+    read = sheet.read(["a"], {"a": "INT", "b": "INT", "c": "INT"}, ["a AS x", "b AS y", "c AS z"])
+    made = read.where("x > 1").select("x", "y").where("y > 2").selectExpr("`y`", "x").selectExpr("*", "x + y AS sum")
+    assert made.statement() == (
+        "WITH f2 AS NOT MATERIALIZED (SELECT a AS x, b AS y, c AS z FROM leaf0) "
+        'SELECT "y", "x", x + y AS sum FROM f2 WHERE (x > CAST(1 AS INT)) AND (y > CAST(2 AS INT))'
+    )
+    assert made.columns == ["y", "x", "sum"]
+    twice = read.where("x > 1")
+    assert twice.unionAll(twice.select("x", "y", "z")).statement().count("x > CAST") == 1
 
 
 def test_an_overflow_after_many_rows_is_no_trouble_with_files(tmp_path: Path) -> None:
@@ -14,18 +72,7 @@ def test_an_overflow_after_many_rows_is_no_trouble_with_files(tmp_path: Path) ->
     statement = """
         SELECT i AS _tick, CAST(1 AS TINYINT) AS _diff, 9223372036854775800 + i AS x FROM range(-3000000, 3000000) t(i)
     """
-    schema = pa.schema([("_tick", pa.int64()), ("_diff", pa.int8()), ("x", pa.int64())])
-    work = Work(
-        stage="s",
-        batch=0,
-        root=str(tmp_path),
-        statement=statement,
-        files={},
-        tables={},
-        schema=schema,
-        folder="results/s",
-    )
-    *before, refused, spent = done([work])
+    *before, refused, spent = done([work(tmp_path, statement)])
     assert before and all(reference.segment is not None for reference in before)
     assert "Overflow" in refused.refused and refused.segment is None
     assert spent.seconds > 0 and spent.segment is None and not spent.refused

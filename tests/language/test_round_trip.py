@@ -30,6 +30,7 @@ STATEMENTS = [
     "CREATE QUERY a.b AS SELECT * FROM s",
     "CREATE QUERY a WITH (priority = 3) AS SELECT * FROM s",
     "CREATE QUERY a WITH (priority = 10, other = 'x') FROM HISTORY SINCE 5 AS SELECT * FROM s",
+    "CREATE QUERY a FROM HISTORY SINCE -5 AS SELECT * FROM s",
     "DROP QUERY IF EXISTS q",
     "SET TICK '1 millisecond'",
     "EXPLAIN SELECT a FROM s",

@@ -123,10 +123,10 @@ def _told(story: list[tuple[str, Any]], dice: random.Random | None) -> dict[str,
 def _in_parts(db: Any, name: str) -> list[Any]:
     """What readers with cursors get, one batch at a time."""
     last = db._core.reader.refresh()
-    shape = db.query(name)._query.record
+    record = db.query(name)._query.record
     found: list[Any] = []
     for since in range(-1, last):
-        found += list(db._core.reader.answers(shape.log, shape.shape, since, upto=since + 1))
+        found += list(db._core.reader.answers(record.log, record.reading, since, upto=since + 1))
     return found
 
 

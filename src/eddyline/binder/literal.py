@@ -153,9 +153,11 @@ def check_like(pattern: str, escape: str, position: Position | None) -> None:
     """The escape character of a LIKE pattern may only stand before %, _ and itself."""
     characters = iter(pattern)
     for character in characters:
-        if character == escape and next(characters, "") not in ("%", "_", escape):
-            message = f"in the pattern {pattern!r} the escape character {escape} must stand before %, _ or itself"
-            raise SyntaxProblem(message, position)
+        if character == escape and (escaped := next(characters, "")) not in ("%", "_", escape):
+            where = f"precedes '{escaped}'" if escaped else "ends it"
+            message = f"the pattern {pattern} is invalid: the escape character {escape} {where}"
+            hint = f"it may precede %, _ and itself: {escape * 2} stands for one {escape}, also in r'…'"
+            raise SyntaxProblem(message, position, hint)
 
 
 def written_again(written: str, other: Literal) -> Literal | None:

@@ -19,7 +19,7 @@ from eddyline.binder.plan import Plan, plan_of_query
 from eddyline.binder.scope import Relation
 from eddyline.binder.window import CQL, scan_interval, window_on_stream
 from eddyline.catalog.extent import SENSED, STORED, Extent
-from eddyline.errors import DuplicateName, InvalidLoop, InvalidWindow, Position, UnknownExtent, nearest
+from eddyline.errors import DuplicateName, InvalidLoop, InvalidWindow, NotSupported, Position, UnknownExtent, nearest
 from eddyline.language import syntax
 
 
@@ -96,6 +96,13 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
     query = env.catalog.query(text)
     if query is not None:
         return _subquery(source, plan_of_query(query, position_of(name)), number, name)
+    if env.catalog.is_one_of_many(text):
+        # it can go while this one stands, and with it the constants that this one would need after a restart
+        raise NotSupported(
+            f"{text} is one of the queries that db.queries made, and these cannot be read by others",
+            position_of(name),
+            "write its SELECT in parentheses instead, with its constants, or make it with CREATE QUERY",
+        )
     guess = nearest(text, env.known_names())
     hint = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM, CREATE TABLE or CREATE QUERY"
     raise UnknownExtent(f"there is no stream, table or query {text}", position_of(name), hint)

@@ -125,6 +125,8 @@ def _hop_window(clause: syntax.HopWindow, stream: StreamOp, tick_micros: int, po
 
 def tick_of(node: exp.Expr, tick_micros: int) -> int:
     """A point in time as it is written: a tick, or a time in quotes."""
+    if isinstance(node, exp.Neg):
+        return -tick_of(node.this, tick_micros)
     assert isinstance(node, exp.Literal)
     if not node.is_string or node.name.lstrip("-").isdigit():
         return countable(int(node.name), position_of(node))

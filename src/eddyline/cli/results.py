@@ -50,7 +50,7 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
     try:
         while True:
             last = reader.refresh()
-            for answer in reader.answers(query.log, query.shape, cursor, upto=last):
+            for answer in reader.answers(query.log, query.reading, cursor, upto=last):
                 printer.show(answer)
             cursor = max(cursor, last)
             if not follow:

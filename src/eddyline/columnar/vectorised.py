@@ -26,8 +26,8 @@ def vectorised(function: UserFunction, code: Callable[..., Any]) -> Vectorised:
             return pa.array([], gives)
         try:
             result = code(*arguments)
-        except Exception as problem:
-            raise FunctionFailed(f"the function {function.name} failed: {_said(problem)}") from problem
+        except (Exception, SystemExit) as problem:  # one that exits would end the worker, and nobody would know why
+            raise FunctionFailed(f"the function {function.name} failed: {said(problem)}") from problem
         return _fitting(function, result, gives, rows)
 
     return call
@@ -79,7 +79,8 @@ def _kind(type_: pa.DataType) -> str | None:
     return "list" if types.is_list(type_) or types.is_large_list(type_) else None
 
 
-def _said(problem: BaseException) -> str:
+def said(problem: BaseException) -> str:
+    """What is wrong in one line; an exception that says nothing has its type at least."""
     return f"{type(problem).__name__}: {_first_line(problem)}".rstrip(": ")
 
 

@@ -131,7 +131,7 @@ class QueryHandle:
             found: list[Answer] = []
             if self.is_standing:
                 # another thread may read on meanwhile: what it finds is for the next time
-                found = list(self._home.reader.answers(record.log, record.shape, self._cursor, upto=last))
+                found = list(self._home.reader.answers(record.log, record.reading, self._cursor, upto=last))
             self._cursor = max(self._cursor, last)
             return found
 
@@ -139,9 +139,9 @@ class QueryHandle:
 
     def to_arrow(self, since: int | None = None) -> pa.Table:
         """All changes, or those after a cursor: `_batch`, `_tick`, `_index` or `_window`, `_diff`, and the columns."""
-        cursor, shape = -1 if since is None else since, self._query.record.shape
+        cursor, reading = -1 if since is None else since, self._query.record.reading
         storage = self._home.reader.storage
-        return self._read(cursor, lambda segments: changes(storage, segments, shape, self._schema(), cursor))
+        return self._read(cursor, lambda segments: changes(storage, segments, reading, self._schema(), cursor))
 
     def to_pandas(self, since: int | None = None) -> Any:
         """The same as `to_arrow`, for pandas."""
@@ -158,8 +158,8 @@ class QueryHandle:
 
     def current(self) -> pa.Table:
         """What stands now, all changes added up: tuples, the rows of every window, or the rows of a relation."""
-        storage, shape = self._home.reader.storage, self._query.record.shape
-        return self._read(-1, lambda segments: present(storage, segments, shape, self._schema()))
+        storage, reading = self._home.reader.storage, self._query.record.reading
+        return self._read(-1, lambda segments: present(storage, segments, reading, self._schema()))
 
     def _read(self, since: int, action: Callable[[list[Segment]], Read]) -> Read:
         self._check()

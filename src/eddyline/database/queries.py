@@ -173,7 +173,7 @@ class QuerySetHandle:
         values = schema_of(first.columns, self._many.query)
 
         def read(segments: list[Segment]) -> pa.Table:
-            return changes_of_all(reader.storage, segments, first.shape, values, members.all_names, cursor)
+            return changes_of_all(reader.storage, segments, first.reading, values, members.all_names, cursor)
 
         reader.refresh()
         return reader.read(first.log, cursor, read).filter(pc.is_in(pc.field(QUERY), members.names))

@@ -63,15 +63,15 @@ class ResultReader:
         with self._guard:
             self._segments.pop(log, None)
 
-    def answers(self, log: str, shape: Reading, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
+    def answers(self, log: str, reading: Reading, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
         """What was answered after a cursor, batch by batch; up to another one, although more may be known by now."""
         while True:
             segments = self.segments(log, since)
             try:
-                for batch, table in batch_by_batch(self.storage, segments, since, shape.seat):
+                for batch, table in batch_by_batch(self.storage, segments, since, reading.seat):
                     if upto is not None and batch > upto:
                         return
-                    yield from answers(shape, table)
+                    yield from answers(reading, table)
                     since = batch
                 return
             except StorageUnusable:

@@ -34,7 +34,7 @@ class QueryRecord:
     history: bool = False  # whether it first answers over what had passed
 
     @property
-    def shape(self) -> Reading:
+    def reading(self) -> Reading:
         return Reading(self.name, self.kind, self.columns, self.seat)
 
     @property

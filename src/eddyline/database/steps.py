@@ -46,6 +46,7 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
+from eddyline.spark.revising import revise
 
 Result = QueryHandle | Rows | Pushed | str | None
 
@@ -183,13 +184,14 @@ class Steps:
         seat = None if found is None else found.record.seat
         if seat is not None:
             shared = core.engine.classes.named(seat.log)
-            told = f"{shared.described()}\n\n{explain_class(core.engine, shared, run)}"
+            told = f"{shared.described()}\n\n{explain_class(core.engine, shared, step.query, run)}"
             return told if run else f"{told}\n\nby itself it would be:\n\n{self._alone(step, step.name)}"
         text = self._alone(step, step.name if found is None else found.record.log)
         alike = None if found is not None else self._class_for(step)
         if alike is None:
             return text
-        return f"{text}\n\nqueries of this shape are answered together:\n\n{explain_class(core.engine, alike, False)}"
+        together = explain_class(core.engine, alike, step.query, False)
+        return f"{text}\n\nqueries of this shape are answered together:\n\n{together}"
 
     def _alone(self, step: Show, log: str) -> str:
         question = Question(log, step.plan, step.query.columns, step.rules)
@@ -228,6 +230,6 @@ class Steps:
             return ticks_of(step.extent, new, micros)
 
         before = len(core.rejects)
-        revised = core.engine.revise(step.extent, step.schema, step.where, step.values, ticks)
+        revised = revise(core.engine, step.extent, step.schema, step.where, step.values, ticks)
         core.rejects.save()
         return Pushed(revised, len(core.rejects) - before)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from duckdb.func import ARROW, SPECIAL
 
 from eddyline.algebra.user_function import UserFunction
-from eddyline.columnar.vectorised import Vectorised, vectorised
+from eddyline.columnar.vectorised import Vectorised, said, vectorised
 from eddyline.errors import FunctionFailed, StorageUnreadable
 from eddyline.log.storage import Storage
 
@@ -62,9 +62,8 @@ def content_of(storage: Storage, function: UserFunction) -> bytes:
 def _unpickled(function: UserFunction, content: bytes) -> Vectorised:
     try:
         return vectorised(function, pickle.loads(content))
-    except Exception as problem:  # a module that it needs and that is not on this machine, for one
-        said = f"{type(problem).__name__}: {problem}".splitlines()[0]
-        raise FunctionFailed(f"the function {function.name} cannot be loaded: {said}") from problem
+    except (Exception, SystemExit) as problem:  # a module that it needs and that is not on this machine, for one
+        raise FunctionFailed(f"the function {function.name} cannot be loaded: {said(problem)}") from problem
 
 
 def register(connection: duckdb.DuckDBPyConnection, functions: Iterable[UserFunction], storage: Storage) -> None:

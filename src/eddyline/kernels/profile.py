@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from eddyline.kernels.eddy.eddies import Eddies
-from eddyline.kernels.task import Reference, Work, bound, done, filled
+from eddyline.kernels.leaves import Leaves
+from eddyline.kernels.task import Reference, Work, bound, done, filled, kernel
 
 #: they are there because somebody is looking
 _WRAPPERS = ("RESULT_COLLECTOR", "EXPLAIN_ANALYZE")
@@ -42,7 +44,7 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
         if any(reference.refused or reference.failed for reference in references):
             yield Profile(references, (), 0)
             continue
-        with bound(work) as connection:
+        with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:
             next(filled(work, connection, Eddies(work.known)), None)
             ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
         told = json.loads(text)

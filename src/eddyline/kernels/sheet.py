@@ -43,7 +43,7 @@ class Sheet:
             return self.empty(fields).selectExpr(*columns)
         leaf = self._new_leaf()
         self.files[leaf] = tuple(paths)
-        return Frame(self, f"SELECT * FROM {leaf}", list(fields), ()).selectExpr(*columns)
+        return self._rows_of(leaf, list(fields)).selectExpr(*columns)
 
     def range(self, low: int, end: int, step: int = 1) -> Frame:
         """low, low + step, … below end, as `id`."""
@@ -56,7 +56,7 @@ class Sheet:
     def table(self, rows: pa.Table) -> Frame:
         leaf = self._new_leaf()
         self.tables[leaf] = rows
-        return Frame(self, f"SELECT * FROM {leaf}", rows.column_names, ())
+        return self._rows_of(leaf, rows.column_names)
 
     def matched(
         self, frame: Frame, asked: Sequence[Matched], costly: Mapping[str, Costly], kept: Sequence[str], number: str
@@ -65,13 +65,16 @@ class Sheet:
         leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
         self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly))
         columns = [*kept, number]
-        return [Frame(self, f"SELECT * FROM {a.leaf}", columns, (), {a.leaf: tuple(columns)}) for a in leaves]
+        return [self._rows_of(a.leaf, columns, {a.leaf: tuple(columns)}) for a in leaves]
 
     def selected(self, frame: Frame, name: str, conditions: Mapping[str, Costly], kept: Sequence[str]) -> Frame:
         """The rows that satisfy all conditions, each of which costs much, and of them the columns that are kept."""
         leaf = self._new_leaf()
         self.found.append(Selection(leaf, name, frame.statement(), conditions, tuple(kept)))
-        return Frame(self, f"SELECT * FROM {leaf}", list(kept), (), {leaf: tuple(kept)})
+        return self._rows_of(leaf, list(kept), {leaf: tuple(kept)})
+
+    def _rows_of(self, leaf: str, columns: list[str], plain: Mapping[str, Sources] | None = None) -> Frame:
+        return Frame(self, _Choice(leaf, columns, whole=True), columns, (), plain)
 
     def _new_leaf(self) -> str:
         self._leaves += 1
@@ -91,13 +94,53 @@ class Matched:
     columns: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """Some columns and rows of a named part, as they are there."""
+
+    source: str
+    columns: Sequence[str]
+    conditions: tuple[str, ...] = ()
+    whole: bool = False  # whether it has all columns
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A SELECT over one other part. Steps that only choose are taken into the next one.
+
+    Reading, binding and optimizing a statement takes longer with every part, and longer than to compute it on few rows.
+    """
+
+    items: tuple[str, ...]
+    chosen: tuple[str, ...] | None  # the columns, if that is all it says of them; `*` for all
+    head: str = "SELECT"
+    condition: str | None = None
+    behind: str = ""
+
+    def sql(self, below: _Choice) -> str:
+        items = ", ".join(_list(below.columns) if item == "*" and not below.whole else item for item in self.items)
+        conditions = self._conditions(below)
+        where = f" WHERE {' AND '.join(f'({each})' for each in conditions)}" if conditions else ""
+        return f"{self.head} {items} FROM {below.source}{where}{self.behind}"
+
+    def choice(self, below: _Choice) -> _Choice | None:
+        """What it chooses; None if it does more than that."""
+        if self.chosen is None:
+            return None
+        columns = [c for name in self.chosen for c in (below.columns if name == "*" else (name,))]
+        return _Choice(below.source, columns, self._conditions(below), below.whole and self.chosen == ("*",))
+
+    def _conditions(self, below: _Choice) -> tuple[str, ...]:
+        return below.conditions if self.condition is None else (*below.conditions, self.condition)
+
+
 class Frame:
     """A part of the statement: rows with known columns."""
 
     def __init__(
         self,
         sheet: Sheet,
-        sql: str,
+        sql: str | _Step | _Choice,
         columns: list[str],
         inputs: tuple[Frame, ...],
         plain: Mapping[str, Sources] | None = None,
@@ -111,10 +154,30 @@ class Frame:
     def statement(self) -> str:
         """The whole statement that gives the rows of this frame."""
         uses: dict[Frame, int] = {}
-        order = _in_order(self, uses)
         # what is used twice is computed once; what is used once melts into its user, down to what is read from files
-        parts = [f"{f._name} AS {'' if uses[f] > 1 else 'NOT '}MATERIALIZED ({f._sql})" for f in order if f is not self]
-        return f"WITH {', '.join(parts)} {self._sql}" if parts else self._sql
+        written: dict[Frame, str] = {}
+        choices: dict[Frame, _Choice] = {}  # by frame, what is left of one that a single user may take into its own
+        for frame in _in_order(self, uses):
+            step = frame._sql
+            if isinstance(step, str):
+                written[frame] = step
+                continue
+            if isinstance(step, _Choice):
+                written[frame], choices[frame] = f"SELECT * FROM {step.source}", step
+                continue
+            (below,) = frame._inputs
+            choice = choices.get(below) if uses[below] == 1 else None
+            if choice is None:
+                choice = _Choice(below._name, below.columns, whole=True)
+            else:
+                del written[below]
+            written[frame] = step.sql(choice)
+            taken = step.choice(choice)
+            if taken is not None:
+                choices[frame] = taken
+        last = written.pop(self)
+        parts = [f"{f._name} AS {'' if uses[f] > 1 else 'NOT '}MATERIALIZED ({sql})" for f, sql in written.items()]
+        return f"WITH {', '.join(parts)} {last}" if parts else last
 
     # -- as a DataFrame has them --------------------------------------------------------------------------------------
 
@@ -129,10 +192,15 @@ class Frame:
                 written.append(sql)
                 names.append(name)
         plain = None if self.plain is None else {leaf: self._named(texts, leaf) for leaf in self.plain}
-        made = self._made(f"SELECT {', '.join(written)} FROM {self._name}", names)
+        made = self._made(_Step(tuple(written), self._as_they_are(texts)), names)
         if plain is not None and all(sources is not None for sources in plain.values()):
             made.plain = {leaf: sources for leaf, sources in plain.items() if sources is not None}
         return made
+
+    def _as_they_are(self, texts: Sequence[str]) -> tuple[str, ...] | None:
+        """The columns that texts name, if they do nothing else."""
+        names = tuple(text.strip("`") for text in texts)
+        return names if all(name == "*" or name in self.columns for name in names) else None
 
     def _named(self, texts: Sequence[str], leaf: str) -> Sources | None:
         """What texts are of a leaf, if they compute nothing."""
@@ -150,16 +218,16 @@ class Frame:
         return tuple(found)
 
     def select(self, *columns: str) -> Frame:
-        return self._made(f"SELECT {_list(columns)} FROM {self._name}", list(columns))
+        return self._made(_Step(tuple(map(_quoted_column, columns)), tuple(columns)), list(columns))
 
     def where(self, condition: str) -> Frame:
-        return self._made(f"SELECT * FROM {self._name} WHERE {kernel_sql(condition)[0]}", self.columns)
+        return self._made(_Step(("*",), ("*",), condition=kernel_sql(condition)[0]), self.columns)
 
     def drop(self, *columns: str) -> Frame:
         return self.select(*(column for column in self.columns if column not in columns))
 
     def distinct(self) -> Frame:
-        return self._made(f"SELECT DISTINCT * FROM {self._name}", self.columns)
+        return self._made(_Step(("*",), None, "SELECT DISTINCT"), self.columns)
 
     def unionAll(self, other: Frame) -> Frame:
         sql = f"SELECT * FROM {self._name} UNION ALL SELECT * FROM {other._name}"
@@ -196,8 +264,8 @@ class Frame:
         made = [kernel_sql(text) for text in aggregates]
         head = [_quoted_column(key) for key in keys]
         group = f" GROUP BY {', '.join(head)}" if head else ""
-        sql = f"SELECT {', '.join([*head, *(sql for sql, _ in made)])} FROM {self._name}{group}"
-        return self._made(sql, [*keys, *(name for _, name in made)])
+        step = _Step((*head, *(sql for sql, _ in made)), None, behind=group)
+        return self._made(step, [*keys, *(name for _, name in made)])
 
     def joined(self, other: Frame, condition: str, how: str = "inner") -> Frame:
         sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
@@ -211,8 +279,8 @@ class Frame:
     def selected(self, name: str, conditions: Mapping[str, Costly], kept: Sequence[str]) -> Frame:
         return self._sheet.selected(self, name, conditions, kept)
 
-    def _made(self, sql: str, columns: list[str]) -> Frame:
-        return Frame(self._sheet, sql, columns, (self,))
+    def _made(self, step: _Step, columns: list[str]) -> Frame:
+        return Frame(self._sheet, step, columns, (self,))
 
 
 def _in_order(last: Frame, uses: dict[Frame, int]) -> list[Frame]:

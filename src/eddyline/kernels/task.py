@@ -6,9 +6,11 @@ import re
 import tempfile
 import time
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +24,7 @@ from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.functions import last_failure, register
+from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
@@ -43,8 +46,6 @@ _SETTINGS = (
     "SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
     "SET preserve_insertion_order = false",
 )
-#: what the kernel would take for a pattern in a path
-_PATTERN = re.compile(r"[*?\[]")
 #: how the kernel tells, through a stream of rows, that it was no file that failed
 _COMPUTING = re.compile(r"(?!IO )[\w ]+ Error: ")
 _connection: duckdb.DuckDBPyConnection | None = None
@@ -67,6 +68,7 @@ class Work:
     plain: Mapping[str, Sources] | None = None  # by leaf, the columns of it that the statement gives, if that is all
     functions: tuple[UserFunction, ...] = ()  # of users, that are called somewhere
     known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
+    few: bool = False  # whether it reads so few rows that whatever it gives fits into memory
 
 
 @dataclass(frozen=True)
@@ -83,29 +85,48 @@ class Reference:
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
     """What Spark calls in a task, with the works of its partition."""
-    for work in works:
-        storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
-        try:
-            yield from written(_computed(work, eddies), work.stage, work.batch, storage, work.folder)
-            if eddies.reports:
-                yield Reference(work.stage, None, reports=eddies.reports)
-        except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
-            yield Reference(work.stage, None, str(problem).splitlines()[0])
-        except FunctionFailed as problem:  # the user's code would fail there too
-            yield Reference(work.stage, None, failed=problem.message)
-        yield Reference(work.stage, None, seconds=time.monotonic() - began)
+    leaves = Leaves(kernel())
+    try:
+        for work in works:
+            yield from _done(work, leaves)
+    finally:
+        leaves.close()
 
 
-def _computed(work: Work, eddies: Eddies) -> Iterator[pa.RecordBatch]:
-    with bound(work) as connection:
+def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
+    storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
+    try:
+        yield from written(_computed(work, leaves, eddies), work.stage, work.batch, storage, work.folder)
+        if eddies.reports:
+            yield Reference(work.stage, None, reports=eddies.reports)
+    except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
+        yield Reference(work.stage, None, str(problem).splitlines()[0])
+    except FunctionFailed as problem:  # the user's code would fail there too
+        yield Reference(work.stage, None, failed=problem.message)
+    yield Reference(work.stage, None, seconds=time.monotonic() - began)
+
+
+def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
+    with bound(work, leaves) as connection:
         if work.by_row and work.plain is not None and len(work.found) == 1:
             yield from _taken(work, work.plain, connection, eddies)
             return
         for _ in filled(work, connection, eddies):
             # the columns are named by their place: a result may have names that no table could
-            for batch in connection.sql(work.statement).to_arrow_reader():
+            for batch in _answer(work, connection):
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+
+
+def _answer(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterable[pa.RecordBatch]:
+    """The rows of the work's statement. A relation streams them, but has the statement read and bound twice."""
+    if not work.few:
+        streamed: Iterable[pa.RecordBatch] = connection.sql(work.statement).to_arrow_reader()
+        return streamed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less
+        rows: pa.Table = connection.execute(work.statement).to_arrow_table()
+        return cast(list[pa.RecordBatch], rows.to_batches())
 
 
 def _taken(
@@ -148,14 +169,16 @@ def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) ->
 
 
 @contextmanager
-def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
+def bound(work: Work, leaves: Leaves) -> Iterator[duckdb.DuckDBPyConnection]:
     """A kernel that has the work's segments and tables under the names of its leaves."""
-    connection, storage = kernel(), Storage(work.root)
+    connection, storage = leaves.connection, Storage(work.root)
+    given = (*work.tables, *(leaf for found in work.found for leaf in found.leaves))
     last_failure()  # nobody has asked for one of an earlier work
     try:
         register(connection, work.functions, storage)
-        for name, paths in work.files.items():
-            _open(connection, name, [storage.path(path) for path in paths], storage)
+        leaves.make_room(given)
+        for name, files in work.files.items():
+            leaves.open(name, files, storage, work.few)
         for name, table in work.tables.items():
             connection.register(name, table)
         yield connection
@@ -170,17 +193,7 @@ def bound(work: Work) -> Iterator[duckdb.DuckDBPyConnection]:
             raise StorageUnreadable(said) from problem
         raise
     finally:
-        for name in (*work.files, *work.tables, *(leaf for found in work.found for leaf in found.leaves)):
-            connection.execute(f"DROP VIEW IF EXISTS {name}")
-
-
-def _open(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[str], storage: Storage) -> None:
-    """The kernel reads local files itself, twice as fast as Arrow's dataset; others it could not reach without that."""
-    if storage.local and not any(_PATTERN.search(path) for path in paths):
-        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet([{quoted}])")
-    else:
-        connection.register(name, storage.dataset(paths))
+        leaves.drop(given)
 
 
 def kernel() -> duckdb.DuckDBPyConnection:

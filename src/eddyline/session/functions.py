@@ -15,7 +15,7 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
 from eddyline.columnar.types import arrow_type
-from eddyline.columnar.vectorised import Vectorised, vectorised
+from eddyline.columnar.vectorised import Vectorised, said, vectorised
 from eddyline.errors import InvalidDefinition, SourceMissing, SourceUnusable, UnknownName, nearest
 from eddyline.log.answers import python_rows
 
@@ -39,9 +39,8 @@ def code_of(declaration: Declaration, base: Path) -> Code:
     except OSError as problem:
         reason = problem.strerror or problem
         raise SourceMissing(f"cannot read {base / options[key]}: {reason}", places[key]) from problem
-    except Exception as problem:  # whatever the code of a user does when it is loaded
-        said = f"{type(problem).__name__}: {problem}".splitlines()[0]
-        raise SourceUnusable(f"{options[key]} cannot be loaded: {said}", places[key]) from problem
+    except (Exception, SystemExit) as problem:  # whatever the code of a user does when it is loaded
+        raise SourceUnusable(f"{options[key]} cannot be loaded: {said(problem)}", places[key]) from problem
     return _in_module(module, name, options[key], declaration)
 
 

@@ -38,6 +38,7 @@ from eddyline.sources.staged import limit_of
 from eddyline.spark.analyze import analyze
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.revising import revise
 from eddyline.spark.user_functions import keep
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
@@ -67,7 +68,7 @@ class SparkRun(ScriptRun):
         )
         self._master = master
         self._extents: list[Extent] = []
-        self._shapes: dict[str, Reading] = {}
+        self._readings: dict[str, Reading] = {}
         self._standing: dict[str, BoundQuery] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
@@ -145,19 +146,19 @@ class SparkRun(ScriptRun):
         start = step.query.started(self._starts.of(step.query.streams))
         self._standing[step.name] = step.query
         seat = self._engine.register(step.name, step.query, plan, start, history=True)
-        self._shapes[step.name] = self._engine.shape(step.name, step.query, seat)
+        self._readings[step.name] = self._engine.reading(step.name, step.query, seat)
         if self._engine.journal.number:  # data has flowed: it begins at once, with all that has passed
             self._engine.touch()
             yield from self._answered()
 
     def _withdraw(self, name: str) -> None:
-        shape = self._shapes.pop(name, None)
-        if shape is None:
+        reading = self._readings.pop(name, None)
+        if reading is None:
             return
-        if shape.seat is None:
+        if reading.seat is None:
             self._engine.drop(name, self._standing[name])
         else:
-            self._engine.leave(shape.seat.log, [shape.seat.number], self._standing[name])
+            self._engine.leave(reading.seat.log, [reading.seat.number], self._standing[name])
 
     def _explained(self, step: Show) -> str:
         start = step.query.started(self._starts.of(step.query.streams))
@@ -189,7 +190,7 @@ class SparkRun(ScriptRun):
         def ticks(new: pa.Table) -> pa.Array | None:
             return ticks_of(step.extent, new, self._catalog.tick_micros)
 
-        self._engine.revise(step.extent, step.schema, step.where, step.values, ticks)
+        revise(self._engine, step.extent, step.schema, step.where, step.values, ticks)
         yield from self._answered()
 
     # -- batches ------------------------------------------------------------------------------------------------------
@@ -220,12 +221,12 @@ class SparkRun(ScriptRun):
         self._engine.flush(None if self._on_progress is None else self._report_progress)
         for record in self._engine.results.after(self._read):
             self._read = record.batch
-            for name, shape in self._shapes.items():
-                result = record.stages.get(name if shape.seat is None else shape.seat.log)
+            for name, reading in self._readings.items():
+                result = record.stages.get(name if reading.seat is None else reading.seat.log)
                 storage = self._engine.storage
-                table = None if result is None else read_segments(storage, result.segments, seat=shape.seat)
+                table = None if result is None else read_segments(storage, result.segments, seat=reading.seat)
                 if table is not None:
-                    yield from answers(shape, table)
+                    yield from answers(reading, table)
 
     def _report_progress(self) -> None:
         if self._on_progress is not None:
@@ -234,7 +235,7 @@ class SparkRun(ScriptRun):
             read = sum(source.bytes_read for source in self._sources.values())
             clock = self._engine.ingest.clock.reached
             self._on_progress(
-                Progress(self._rows, read, total, clock, self._answers, len(self._shapes), self._revisions)
+                Progress(self._rows, read, total, clock, self._answers, len(self._readings), self._revisions)
             )
 
 

@@ -27,7 +27,7 @@ from eddyline.algebra.types import (
 from eddyline.algebra.user_function import is_expensive
 
 #: where a constant is a value like any other; elsewhere (a pattern, a format) it may decide what is computed, or fail
-_COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
+COMPARING = frozenset({"=", "<=>", "!=", "<", "<=", ">", ">=", "in", "like", "and", "or", "not"})
 _COMPUTING = frozenset({"+", "-", "*", "/", "%", "div"})
 _TAKEN = frozenset({TINYINT, SMALLINT, INTEGER, BIGINT, FLOAT, DOUBLE, STRING, BOOLEAN, DATE, TIMESTAMP})
 
@@ -46,7 +46,7 @@ class Taken:
         return cast(TypedExpr, self._without(condition))
 
     def _without(self, expr: Expr) -> Expr:
-        if not isinstance(expr, Call) or expr.function not in _COMPARING | _COMPUTING:
+        if not isinstance(expr, Call) or expr.function not in COMPARING | _COMPUTING:
             return expr
         if expr.function in _COMPUTING and is_expensive(expr):
             return expr  # with a constant inside it would have to be computed for every member
@@ -75,7 +75,9 @@ def folded(expr: Expr) -> Literal | None:
     if given is None:
         return None
     if isinstance(given.value, Parameter):
+        exact = is_integer(given.type) or is_decimal(given.type)
         wider = expr.type == DOUBLE or (expr.type == BIGINT and is_integer(given.type))
+        wider = wider or (is_decimal(expr.type) and exact)
         return replace(given, type=expr.type) if wider and is_numeric(given.type) else None
     if expr.type == DOUBLE and (is_integer(given.type) or isinstance(given.value, Decimal)):
         return Literal(float(given.value), DOUBLE, given.place)

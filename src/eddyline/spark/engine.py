@@ -7,15 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.node import Operator
-from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import Form
-from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.user_function import UserFunction
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
@@ -34,9 +31,7 @@ from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_work import given_logs
 from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
-from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.executor import BatchReport, Executor
-from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.fairness import Policy
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
@@ -226,7 +221,7 @@ class Engine:
         if shape is not None:
             self.classes.stands_alone(shape, start, how_many)
 
-    def shape(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
+    def reading(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
         return Reading(name, query.kind, query.columns, seat)
 
     # -- data ---------------------------------------------------------------------------------------------------------
@@ -244,84 +239,15 @@ class Engine:
         with self.writing:
             self.ingest.touch()
 
-    def standing(self, extent: Extent) -> DataFrame:
-        """The tuples of a stream as they stand now: `_index`, `_tick` and the values, then tick and index again."""
-        plan = StreamReceive(extent.name, extent.schema, implicit=True)
-        return cast("DataFrame", tuples(plan, self._batch(self.logs())))
-
     def logs(self) -> dict[str, Log]:
         """All streams as they stand now."""
         with self.writing:
             return given_logs(self.journal, self._extents, self.journal.number, ())
 
-    def revise(
-        self,
-        extent: Extent,
-        schema: Schema,
-        where: TypedExpr | None,
-        values: Sequence[TypedExpr] | None,
-        tick_of: Callable[[pa.Table], pa.Array | None],
-    ) -> int:
-        """Send a revision of every standing tuple within retention that satisfies the condition; gives their number."""
-        while True:
-            before, folded = self.journal.number, self.journal.base.number
-            try:
-                table = self._revisions(extent, schema, where, values, tick_of)
-            except Exception:
-                if folded == self.journal.base.number:
-                    raise
-                continue  # segments were merged meanwhile, and files went that Spark was about to read
-            if table is None:
-                return 0
-            with self.writing:  # only now: those who push need not wait for Spark
-                if before < self.journal.base.number:
-                    continue  # what has come since is not known entry by entry any more
-                between = self.journal.between(before, self.journal.number)
-                if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
-                    continue  # somebody else has revised tuples since they were read
-                return self.ingest.revise(extent, table)
-
-    def _revisions(
-        self,
-        extent: Extent,
-        schema: Schema,
-        where: TypedExpr | None,
-        values: Sequence[TypedExpr] | None,
-        tick_of: Callable[[pa.Table], pa.Array | None],
-    ) -> pa.Table | None:
-        frame = self.standing(extent)
-        horizon = self.journal.state(extent.name).horizon(extent.retain)
-        if horizon is not None:  # what lies before it now will do so when the revisions are written
-            frame = frame.where(f"{TICK} >= {horizon}")
-        names = names_of(schema, [f"c{i}" for i in range(len(schema))])
-        if where is not None:
-            frame = frame.where(spark_sql(where, names))
-        own = extent.schema.names
-        if values is None:
-            found = frame.selectExpr("_index", "_tick", *(f"c{i}" for i in range(len(own))))
-        else:
-            texts = [spark_sql(value, names) for value in values]
-            different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
-            found = frame.where(different).selectExpr("_index", "_tick", *(f"{t} AS n{i}" for i, t in enumerate(texts)))
-        rows = found.orderBy("_index").toArrow()
-        if not rows.num_rows:
-            return None
-        new = rows.select(rows.column_names[2:]).rename_columns(list(own))
-        ticks = None if values is None else tick_of(new)
-        return pa.table(
-            {
-                "_index": rows.column("_index"),
-                "_was": rows.column("_tick"),
-                "_tick": rows.column("_tick") if ticks is None else ticks,
-                "_new": pa.array([values is not None] * rows.num_rows),
-                **{name: new.column(name) for name in own},
-            }
-        )
-
     def answered_once(self, plan: Operator) -> pa.Table:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
         with self.tables.in_use():
-            batch = self._batch({})
+            batch = self.batch({})
             batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
             try:
                 return once_frame(plan, batch).toArrow()
@@ -330,7 +256,8 @@ class Engine:
             except Exception as problem:
                 raise _explained(problem, "Spark cannot answer it") from problem
 
-    def _batch(self, logs: Mapping[str, Any]) -> Batch:
+    def batch(self, logs: Mapping[str, Any]) -> Batch:
+        """What somebody sees who looks at logs and tables as they are now."""
         scans = Scans(self.tables, {})
         return Batch(self.executor.frames, logs, Clock(), Clock(), 0, scans.current)
 

@@ -10,9 +10,12 @@ from eddyline.algebra.naming import sql_text
 from eddyline.algebra.sharing import MEMBER, MemberWindow
 from eddyline.algebra.user_function import is_expensive
 from eddyline.algebra.window import TimeWindow
+from eddyline.catalog.catalog import BoundQuery
 from eddyline.kernels.ranges import ranges_of
+from eddyline.sharing.shape import match_of, with_forms
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
+from eddyline.spark.engine import shape_of_query
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.form_table import MOST_JOINED, FormTable
 from eddyline.spark.physical import counted
@@ -21,19 +24,27 @@ from eddyline.spark.standing import Standing
 if TYPE_CHECKING:
     from eddyline.spark.engine import Engine
 
-#: so many forms, and so many others who share, are named; the rest is counted
+#: so many others who share are named; the rest is counted
 _NAMED = 8
 
 
-def explain_class(engine: Engine, found: QueryClass, run: bool) -> str:
-    """The class and its plan; with `run`, what running it over all that has passed costs.
+def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: bool) -> str:
+    """The class and its plan for the form of a query; with `run`, what it costs for all forms over all that has passed.
 
     It is as the latest batch has seen it: taking in now who has come since would change it in the middle of a batch.
     """
-    plan, columns = found.stages[-1].plan, found.stages[-1].columns
-    question = Question(found.name, plan, columns)
-    told = analyze(engine, question) if run else explain(engine, question)
-    return "\n".join([*_about(found, engine.executor.queries()), told])
+    shape = shape_of_query(query)
+    own = None if shape is None else found.forms.get(shape.form)
+    own = own or max(found.forms.values(), key=len)  # nobody in the class asks as it does
+    stage = found.stages[-1]
+    about = _about(found, own, engine.executor.queries())
+    if run:
+        return "\n".join([*about, analyze(engine, Question(found.name, stage.plan, stage.columns))])
+    # forms are planned one beside the other, each in the same way
+    forms = match_of(stage.plan).forms
+    mine = tuple(each for each in forms if each.predicate == own.form.predicate) or forms[:1]
+    question = Question(found.name, with_forms(stage.plan, mine), stage.columns)
+    return "\n".join([*about, explain(engine, question)])
 
 
 def form_text(predicate: TypedExpr | None) -> str:
@@ -47,14 +58,15 @@ def form_text(predicate: TypedExpr | None) -> str:
     return str(sql_text(predicate.rewrite(bare)))  # type: ignore[arg-type]
 
 
-def _about(found: QueryClass, standing: Sequence[Standing]) -> list[str]:
-    tables = sorted(found.forms.values(), key=len, reverse=True)
-    lines = [f"class {found.name}: {counted(len(found), 'member')} in {counted(len(tables), 'form')}"]
-    for table in tables[:_NAMED]:
-        lines.append(f"  form {table.form.name}, {counted(len(table), 'member')}: {form_text(table.form.predicate)}")
-        lines.append(f"    {_how_found(table)}")
-    if len(tables) > _NAMED:
-        lines.append(f"  and {counted(len(tables) - _NAMED, 'more form')}")
+def _about(found: QueryClass, own: FormTable, standing: Sequence[Standing]) -> list[str]:
+    others = len(found.forms) - 1
+    lines = [
+        f"class {found.name}: {counted(len(found), 'member')} in {counted(others + 1, 'form')}",
+        f"  form {own.form.name}, {counted(len(own), 'member')}: {form_text(own.form.predicate)}",
+        f"    {_how_found(own)}",
+    ]
+    if others:
+        lines.append(f"  and {counted(others, 'other form')}, {counted(len(found) - len(own), 'member')}")
     windows = [window for window in _windows(found) if isinstance(window, MemberWindow)]
     lines += [f"  members have windows of their own, in slices of {counted(w.unit, 'tick')}" for w in windows]
     return [*lines, *(f"  {line}" for line in shares_of(found, standing))]

@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,6 +145,35 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else "it says nothing"
 
 
+#: how PySpark's daemon begins to tell that Spark has closed the connection of a worker which was still writing. Spark
+#: does so whenever it ends work that nobody wants any more: of a streaming query that stops, or a lane that is closed
+_CUT_OFF = "PySpark daemon failed to flush the output to the worker process:"
+_CUTS = ("BrokenPipeError", "ConnectionResetError")
+_OF_TRACEBACK = (" ", "During handling of", "The above exception")
+
+
+def without_cut_connections(lines: Iterable[str]) -> Iterator[str]:
+    """What is said but for tracebacks of connections that were cut off on purpose."""
+    report: list[str] | None = None
+    inside = False  # a traceback, which ends with the line that names the exception
+    for line in lines:
+        if line.startswith(_CUT_OFF):
+            report, inside = [line], False
+        elif report is None:
+            yield line
+        elif line.startswith("Traceback"):
+            report.append(line)
+            inside = True
+        elif not line.strip() or line.startswith(_OF_TRACEBACK):
+            report.append(line)
+        elif inside and line.startswith(_CUTS):
+            report.append(line)
+            inside = False
+        else:  # another exception, or what comes behind the report
+            yield from [*(report if inside else ()), line]
+            report = None
+
+
 class Listener:
     """Reads what the JVM says: keeps it back until Spark is up, passes it on to stderr from then on.
 
@@ -162,7 +191,7 @@ class Listener:
 
     def _listen(self) -> None:
         with open(self._outlet, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
+            for line in without_cut_connections(lines):
                 with self._lock:
                     if self._forwarding and not self._muted:
                         self._write(line)

@@ -34,6 +34,8 @@ T = TypeVar("T")
 MOST_ROWS = 1_000_000
 #: as many rows are worth a task of their own
 _WORTH_A_TASK = 50_000
+#: what so few rows give fits into memory, also if each of them meets each, or stands in a thousand windows
+_FEW_ROWS = 1_000
 
 
 def use_kernels(wanted: bool | None) -> bool:
@@ -83,6 +85,7 @@ def works_of(
             return None
         if frame is not None:
             made = cast(Frame, frame)
+            reads += sum(table.num_rows for table in sheet.tables.values())
             statement = made.statement()
             works.append(
                 Work(
@@ -99,6 +102,7 @@ def works_of(
                     plain=made.plain,
                     functions=functions,
                     known=dict(known),
+                    few=reads <= _FEW_ROWS and not stage.tables and not sheet.found,
                 )
             )
     return works
@@ -160,5 +164,6 @@ def run_and_measure(spark: SparkSession, works: Sequence[Work]) -> list[Profile]
 
 def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable[Work]], Iterable[T]]) -> list[T]:
     context = spark.sparkContext
-    slices = min(len(works), 4 * context.defaultParallelism)
+    each = 2 if all(work.few for work in works) else 4  # small ones are done sooner than a task is started
+    slices = min(len(works), each * context.defaultParallelism)
     return context.parallelize(works, slices).mapPartitions(do).collect()

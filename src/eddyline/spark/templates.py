@@ -7,16 +7,19 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter
+from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Parameter
 from eddyline.algebra.literals import with_literals
-from eddyline.algebra.node import Operator, expressions_of
+from eddyline.algebra.node import expressions_of
+from eddyline.algebra.relational import WindowSelect
 from eddyline.algebra.sharing import MEMBER
+from eddyline.algebra.stream import StreamSelect
 from eddyline.algebra.types import DataType
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.log.answers import python_rows
 from eddyline.sharing import Shape, shape_of
+from eddyline.sharing.constants import COMPARING
 
 
 def template_shape(query: BoundQuery) -> Shape:
@@ -27,23 +30,46 @@ def template_shape(query: BoundQuery) -> Shape:
             "queries of this kind cannot be answered together",
             hint="a template reads a stream, or windows of time with one slide; create the queries one by one",
         )
-    left = [name for operator in shape.plan.walk() for name in _parameters(operator)]
-    left += _named_in(shape.predicate) if shape.predicate is not None else []
-    if left:
-        raise NotSupported(
-            f"the parameter :{left[0]} cannot stand there",
-            hint="parameters are compared with something, in WHERE or HAVING",
-        )
+    asked = [] if shape.predicate is None else [shape.predicate]
+    for operator in shape.plan.walk():
+        if isinstance(operator, StreamSelect | WindowSelect):
+            asked.append(operator.predicate)
+        elif (left := next(filter(None, map(_left_in, expressions_of(operator))), None)) is not None:
+            raise NotSupported(
+                f"the parameter :{_name(left[0])} stands outside of WHERE and HAVING, where the queries cannot differ",
+                hint=_COMPARED,
+            )
+    for condition in asked:
+        if (left := _left_in(condition)) is not None:
+            raise _cannot_stand(*left)
     return shape
 
 
-def _parameters(operator: Operator) -> list[str]:
-    return [name for expr in expressions_of(operator) for name in _named_in(expr)]
+_COMPARED = "parameters are compared with something, in WHERE or HAVING"
 
 
-def _named_in(expr: Expr) -> list[str]:
-    found = [part.value for part in expr.walk() if isinstance(part, Literal)]
-    return [value.name for value in found if isinstance(value, Parameter)]
+def _left_in(expr: Expr, around: Call | Aggregate | None = None) -> tuple[Literal, Call | Aggregate | None] | None:
+    """A parameter that is still there, and the call that it is an argument of."""
+    if isinstance(expr, Literal):
+        return (expr, around) if isinstance(expr.value, Parameter) else None
+    inner = expr if isinstance(expr, Call | Aggregate) else around
+    return next((left for child in expr.children if (left := _left_in(child, inner)) is not None), None)
+
+
+def _cannot_stand(parameter: Literal, around: Call | Aggregate | None) -> NotSupported:
+    name = _name(parameter)
+    if around is not None and around.function == "cast":
+        return NotSupported(
+            f"the values of :{name} are {parameter.type}, and {around.type} is wanted there",
+            hint=f"give values of type {around.type}",
+        )
+    if around is None or around.function in COMPARING:
+        return NotSupported(f"the values of :{name} are {parameter.type}, which no parameter can be", hint=_COMPARED)
+    return NotSupported(f"the parameter :{name} stands inside of {around.function}", hint=_COMPARED)
+
+
+def _name(parameter: Literal) -> str:
+    return str(parameter.value.name)
 
 
 def constants_of(shape: Shape, values: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
+from eddyline.columnar.vectorised import said
 from eddyline.errors import InvalidDefinition
 from eddyline.kernels.functions import FOLDER, content_of, load, loaded, path_of
 from eddyline.log.storage import Storage
@@ -37,9 +38,10 @@ def pickled(name: str, code: Callable[..., Any]) -> tuple[bytes, str]:
         with _by_value(code):
             return bytes(cloudpickle.dumps(code)), identity_of(code)  # type: ignore[no-untyped-call]
     except Exception as problem:
-        said = f"{type(problem).__name__}: {problem}".splitlines()[0]
         hint = "it may use nothing that cannot be sent, such as an open file or a connection"
-        raise InvalidDefinition(f"the function {name} cannot be sent to workers: {said}", hint=hint) from problem
+        raise InvalidDefinition(
+            f"the function {name} cannot be sent to workers: {said(problem)}", hint=hint
+        ) from problem
 
 
 @contextmanager

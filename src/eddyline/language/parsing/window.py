@@ -75,7 +75,10 @@ class WindowParser(BaseParser):
         return syntax.HopWindow(range=size, slide=slide, start=start)
 
     def _primary_of_start(self) -> exp.Expr:
-        if self._curr and self._curr.token_type == TokenType.NUMBER:
-            first = self._curr
+        first = self._curr
+        if self._match(TokenType.DASH):  # a clock may stand before its zero, as times before 1970 do
+            number = exp.Literal.number(self._whole_number("a tick"))
+            return self._spanned(exp.Neg(this=number), first)
+        if first and first.token_type == TokenType.NUMBER:
             return self._spanned(exp.Literal.number(self._whole_number()), first)
         return self._string("a time such as '2003-06-06 18:50:20' or a tick")

@@ -1,0 +1,40 @@
+"""What Spark and its workers say on stderr is passed on, but for connections that were cut off on purpose."""
+
+from __future__ import annotations
+
+from eddyline.spark.java import without_cut_connections
+
+CUT = """PySpark daemon failed to flush the output to the worker process:
+Traceback (most recent call last):
+  File "daemon.py", line 95, in worker
+    outfile.flush()
+BrokenPipeError: [Errno 32] Broken pipe
+
+"""
+CHAINED = """PySpark daemon failed to flush the output to the worker process:
+Traceback (most recent call last):
+  File "worker.py", line 9, in main
+ConnectionResetError: [Errno 104] Connection reset by peer
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "daemon.py", line 95, in worker
+BrokenPipeError: [Errno 32] Broken pipe
+
+"""
+OTHER = CUT.replace("BrokenPipeError: [Errno 32] Broken pipe", "OSError: [Errno 28] No space left on device")
+PLAIN = "spark: ERROR something\nBrokenPipeError: of a user\n"
+
+
+def told(text: str) -> str:
+    return "".join(without_cut_connections(text.splitlines(keepends=True)))
+
+
+def test_connections_that_were_cut_off_are_no_news() -> None:
+    assert told(PLAIN + CUT + CHAINED + CUT + PLAIN) == PLAIN + PLAIN
+
+
+def test_everything_else_is_passed_on() -> None:
+    assert told(PLAIN) == PLAIN
+    assert told(OTHER + PLAIN) == OTHER + PLAIN
