@@ -15,6 +15,7 @@ from typing import Any, cast
 from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
+    Instants,
     RelationChanges,
     WindowAggregation,
     WindowAlias,
@@ -36,7 +37,16 @@ from eddyline.algebra.sharing import (
     WindowMatch,
     member_columns,
 )
-from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
+from eddyline.algebra.stream import (
+    DStream,
+    IStream,
+    RStream,
+    StreamAcquire,
+    StreamAlias,
+    StreamProject,
+    StreamReceive,
+    StreamSelect,
+)
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, TimeScope, TimeWindow
@@ -133,7 +143,7 @@ def with_windows(plan: Operator, windows: Collection[tuple[int, int, int]]) -> O
         if len(set(windows)) == 1:
             return replace(plan, scope=TimeScope(first, last), slide=slide)
         unit = gcd(slide, *(w[0] for w in windows), *(w[1] + 1 for w in windows))
-        return MemberWindow(plan.input, TimeScope(first, last), slide, unit)
+        return MemberWindow(plan.input, TimeScope(first, last), slide, unit, max(w[2] for w in windows))
     return plan.with_inputs(*(with_windows(operator, windows) for operator in plan.inputs))
 
 
@@ -149,9 +159,23 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
     if isinstance(plan, RelationChanges):
-        inner = _shape_of(plan.input, columns, _is_relation)
-        return None if inner is None else replace(inner, plan=RelationChanges(cast(WindowOp, inner.plan)))
+        return _around([plan], _shape_of(plan.input, columns, _is_relation))
+    if isinstance(plan, RStream | IStream | DStream):
+        below = plan.input
+        if isinstance(below, Instants):
+            return _around([plan, below], _shape_of(below.input, columns, _is_relation))
+        return _around([plan], _shape_of(below, columns, _is_source) or _shape_of(below, columns, _is_relation))
     return _shape_of(plan, columns, _is_source)
+
+
+def _around(outer: Sequence[Operator], inner: Shape | None) -> Shape | None:
+    """The shape of a query with some operators around another, of whose windows or relation they make a stream."""
+    if inner is None:
+        return None
+    plan = inner.plan
+    for operator in reversed(outer):
+        plan = operator.with_inputs(plan)
+    return replace(inner, plan=plan)
 
 
 def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Operator], bool]) -> Shape | None:

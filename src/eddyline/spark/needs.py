@@ -81,7 +81,7 @@ def _reaches(plan: Operator) -> Sequence[Reach] | None:
             continue
         log = next(op.name for op in node.walk() if isinstance(op, StreamReceive | StreamAcquire))
         if isinstance(node, TimeWindow):
-            found.append(Reach(log, node.scope.start, node.scope.end, node.slide))
+            found.append(Reach(log, node.scope.start, node.scope.end, node.pace))
         elif isinstance(node, HopWindow):
             found.append(Reach(log, -node.range, -1, node.slide))
         elif isinstance(node, RangeWindow) and node.range is not None:
