@@ -52,6 +52,26 @@ def test_members_keep_their_seats_however_the_catalog_prints_them(spark: object,
         assert told == {"a": [500], "b": [5, 500], "m.1": [5, 500], "m.2": [500]}
 
 
+def test_the_number_of_a_member_is_never_that_of_another(spark: object, tmp_path: Path) -> None:
+    """Its answers lie about in the log of the class, and so does how far it had counted."""
+    text = "ISTREAM(SELECT x FROM s [NOW] WHERE x > {})"
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            push(db, (0, 0.0, ""))
+            db.sql(f"CREATE QUERY a AS {text.format(100)}")
+            db.queries(text.format(":low"), {"low": [1, 2]}, name="m")
+            push(db, (5, 0.0, ""), (500, 0.0, ""), (7, 0.0, ""), (0, 0.0, ""))
+            db.queries.drop("m.%")
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(f"CREATE QUERY b AS {text.format(3)}")
+            assert db.query("b")._query.record.seat.log == db.query("a")._query.record.seat.log
+            db.stream("s").push([(n, 0.0, "", n) for n in range(10, 14)])
+            db.flush()
+            told = [(answer.index, answer.row) for answer in db.query("b").fetch()]
+    assert told == [(1, (10,)), (2, (11,)), (3, (12,))]
+
+
 def test_what_may_fail_on_a_row_shares_with_nobody(spark: object) -> None:
     with testing.database() as db:
         db.sql(STREAM)

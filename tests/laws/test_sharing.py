@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import eddyline
 from eddyline import testing
 from eddyline.algebra.answer import TupleAnswer
+from eddyline.log.upkeep import Pace
 from laws.streams import EXAMPLES, Data, data, folded
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
 
+BUSY = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
 EVERYONE, NOBODY = {"EDDYLINE_SHARE_FROM": "1"}, {"EDDYLINE_SHARE_FROM": "1000000"}
 ints = st.integers(-1, 5)
 _atoms = st.one_of(
@@ -118,7 +125,7 @@ def test_members_on_sparks_own_plans(spark: object, several: list[str], given_da
 
 
 def _stories(*more: Any) -> Any:
-    """Queries of one or two shapes come and go while rows come, late ones among them."""
+    """Queries of one or two shapes come and go while rows come, late ones among them, and are revised."""
 
     def story(frames: list[str]) -> Any:
         wide = st.sampled_from(["a >= -1", "a >= 0", "b IS NULL OR b > 0"]) | predicates
@@ -132,40 +139,61 @@ def _stories(*more: Any) -> Any:
     return st.lists(_all_frames, min_size=1, max_size=3).flatmap(story)
 
 
+_revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
+_opened_again = st.tuples(st.just("restart"), st.none())
+
+
 def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    """What a database has answered in the end, by the name of the query."""
-    with testing.database() as db:
+    """What a database has answered in the end, by the name of the query; it is tidied up as often as can be."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp())
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+
+        def opened() -> Any:
+            return eddyline.connect(folder, heartbeat=None, clock=lambda: 0, pace=BUSY)
+
+        db = opened()
+        stack.callback(lambda: db.close())
         db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
         db.sql("CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t")
-        handles: dict[str, Any] = {}
+        names: list[str] = []
         answers: list[Any] = []
-        now = 10
+        now, came, gone = 10, 0, set()
         for kind, what in events:
             if kind == "add":
-                name = f"n{len(handles)}"
-                handles[name] = db.sql(f"CREATE QUERY {name} AS {what}")
-            elif kind == "drop" and handles:
-                name = list(handles)[what % len(handles)]
-                if handles[name].is_standing:
-                    answers += handles[name].fetch()
+                names.append(f"n{len(names)}")
+                db.sql(f"CREATE QUERY {names[-1]} AS {what}")
+            elif kind == "drop" and names:
+                name = names[what % len(names)]
+                if name in db.queries:
+                    answers += db.query(name).fetch()
                     db.sql(f"DROP QUERY {name}")
             elif kind == "push":
                 rows = [(a, b, max(0, now + late)) for a, b, late in what]
-                now += 2
+                now, came = now + 2, came + len(rows)
                 db.stream("s").push(rows)
                 db.stream("r").push([(a, f"c{b}", t) for a, b, t in rows])
+            elif kind == "revise" and what[0] <= came and what[0] not in gone:
+                if what[1] is None:
+                    db.stream("s").delete(what[0])
+                    gone.add(what[0])
+                else:
+                    db.stream("s").update(what[0], a=1, b=what[1], t=now - 3)
             elif kind == "withdraw":
                 db.sql(f"DELETE FROM s WHERE a = {what}")
             elif kind == "flush":
                 db.flush()
+            elif kind == "restart":
+                db.close()
+                db = opened()
         db.flush()
-        for handle in handles.values():
-            if handle.is_standing:
-                answers += handle.fetch()
+        for name in names:
+            if name in db.queries:
+                answers += db.query(name).fetch()
         # tuples must be the same one by one, with their indexes and in their order; of windows and relations what counts
         # is what they come to
-        tuples = {name: [a for a in answers if a.query == name and isinstance(a, TupleAnswer)] for name in handles}
-        return {name: (tuples[name], folded(answers, name)) for name in handles}
+        tuples = {name: [a for a in answers if a.query == name and isinstance(a, TupleAnswer)] for name in names}
+        return {name: (tuples[name], folded(answers, name)) for name in names}
 
 
 def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
@@ -176,17 +204,22 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories(), st.sampled_from([0, 1000]), st.booleans())
+@given(_stories(_revised, _opened_again), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16]))
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
-    spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool
+    spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int
 ) -> None:
-    """Those who come late are in a table with the others, or apart from them."""
+    """Those who come late are in a table with the others, or apart from them; numbers are written down now or never."""
     how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
-    with kernels_alone(), patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how):
+    with (
+        kernels_alone(),
+        patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
+        patch("eddyline.spark.numbering._FILES", files),
+    ):
         _the_same(events)
 
 
 @runs(4)
-@given(_stories(st.tuples(st.just("withdraw"), ints)))
-def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...]) -> None:
-    _the_same(events)
+@given(_stories(st.tuples(st.just("withdraw"), ints)), st.sampled_from([0, 16]))
+def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...], files: int) -> None:
+    with patch("eddyline.spark.numbering._FILES", files):
+        _the_same(events)

@@ -217,7 +217,8 @@ class Core:
         if definition.many is not None:
             many = definition.many
             if not self.storage.exists(many.values):  # all of them were dropped
-                self.engine.classes.reserve(many.query.log)
+                assert many.query.seat is not None
+                self.engine.classes.reserve(many.query.log, many.query.seat.number + many.count - 1)
                 return
             values = self.storage.read_table(many.values)
             query = self.definitions.bind_template(

@@ -112,6 +112,7 @@ class Classes:
         self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
+        self._taken: Counter[str] = Counter()  # by log, the highest number that a member ever had
         storage.delete_folder(FOLDER)
 
     def stands_alone(self, shape: Shape, start: int | None, how_many: int) -> None:
@@ -121,9 +122,12 @@ class Classes:
         if not self._alone[key]:
             del self._alone[key]
 
-    def reserve(self, log: str) -> None:
-        """A class has had this name: its answers may still lie about."""
+    def reserve(self, log: str, upto: int) -> None:
+        """A class has had this name, and members up to a number: their answers may still lie about."""
         self._last = max(self._last, int(log.removeprefix(CLASS)))
+        self._taken[log] = max(self._taken[log], upto)
+        if log in self._by_log:
+            self._by_log[log].next_number = max(self._by_log[log].next_number, upto + 1)
 
     def apart(self, shape: Shape, start: int | None) -> Seat:
         """Where queries go that look back: they begin together, in a class of their own."""
@@ -156,7 +160,6 @@ class Classes:
             self._by_log[seat.log] = found
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)
-            self.reserve(seat.log)
         since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
         begin = LOW if seat.begin is None else seat.begin
         if constants is None:
@@ -164,7 +167,7 @@ class Classes:
         else:
             found.table(shape).add_all(seat.number, since, begin, constants, count)
         came = 1 if constants is None else count
-        found.next_number = max(found.next_number, seat.number + came)
+        self.reserve(seat.log, seat.number + came - 1)
         found.rank(range(seat.number, seat.number + came), standing.priority)
         if not found.stages:
             found.settle()  # upkeep must know its log from the first moment on
