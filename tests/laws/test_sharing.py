@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -72,8 +73,18 @@ _frames = st.one_of(
 _to_streams = st.builds(
     "{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), _frames.filter(lambda frame: "[" in frame)
 )
-_all_frames = st.one_of(_frames, _to_streams)
-shared = st.builds(lambda frame, predicate: frame.format(predicate), _all_frames, predicates)
+_look_ups = st.sampled_from(
+    ["SELECT b, name, t FROM s, d WHERE s.a = d.a AND {}", "SELECT s.a, name FROM s, d WHERE {} AND name > 'p'"]
+)
+_all_frames = st.one_of(_frames, _to_streams, _look_ups)
+
+
+def asked(frame: str, predicate: str) -> str:
+    """A query; beside a table, the columns of s must be named in full."""
+    return frame.format(re.sub(r"\b([abt])\b", r"s.\1", predicate) if "s, d" in frame else predicate)
+
+
+shared = st.builds(asked, _all_frames, predicates)
 #: what the kernel leaves to Spark
 texts = st.builds("SELECT a, b FROM s WHERE CAST(b AS STRING) LIKE '%{}%' AND a > {}.5".format, ints, ints)
 
@@ -90,6 +101,7 @@ def test_all_of_these_are_members(spark: object) -> None:
     """What stands for itself would agree with itself."""
     with kernels_alone(), patch.dict(os.environ, EVERYONE), testing.database() as db:
         db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE TABLE d (a INTEGER, name STRING)")
         window = "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
         for text in (
             f"SELECT a, b FROM s {window} WHERE a > 1 ORDER BY b DESC, a LIMIT 2",
@@ -104,6 +116,7 @@ def test_all_of_these_are_members(spark: object) -> None:
             f"RSTREAM(SELECT a, b FROM s {window} WHERE a > 1 ORDER BY b DESC, a LIMIT 2)",
             f"ISTREAM(SELECT a, COUNT(*) AS n FROM s {window} WHERE a > 1 GROUP BY a HAVING COUNT(*) > 2)",
             f"DSTREAM(SELECT COUNT(*) AS n FROM s {window} WHERE a > 1)",
+            "SELECT b, name FROM s, d WHERE s.a = d.a AND s.a > 1",
         ):
             db.sql(text)
         assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()
@@ -129,7 +142,7 @@ def _stories(*more: Any) -> Any:
 
     def story(frames: list[str]) -> Any:
         wide = st.sampled_from(["a >= -1", "a >= 0", "b IS NULL OR b > 0"]) | predicates
-        query = st.builds(lambda frame, predicate: frame.format(predicate), st.sampled_from(frames), wide)
+        query = st.builds(asked, st.sampled_from(frames), wide)
         rows = st.lists(st.tuples(ints, st.none() | ints, st.integers(-6, 3)), min_size=2, max_size=6)
         add, push = st.tuples(st.just("add"), query), st.tuples(st.just("push"), rows)
         drop, flush = st.tuples(st.just("drop"), st.integers(0, 20)), st.tuples(st.just("flush"), st.none())
@@ -140,6 +153,7 @@ def _stories(*more: Any) -> Any:
 
 
 _revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
+_inserted = st.tuples(st.just("insert"), ints)
 _opened_again = st.tuples(st.just("restart"), st.none())
 
 
@@ -156,6 +170,7 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
         stack.callback(lambda: db.close())
         db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
         db.sql("CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE TABLE d (a INTEGER, name STRING)")
         names: list[str] = []
         answers: list[Any] = []
         now, came, gone = 10, 0, set()
@@ -179,6 +194,8 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
                     gone.add(what[0])
                 else:
                     db.stream("s").update(what[0], a=1, b=what[1], t=now - 3)
+            elif kind == "insert":
+                db.sql(f"INSERT INTO d VALUES ({what}, 'x{now}'), ({what}, 'one'), (2, 'two')")
             elif kind == "withdraw":
                 db.sql(f"DELETE FROM s WHERE a = {what}")
             elif kind == "flush":
@@ -204,7 +221,7 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories(_revised, _opened_again), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16]))
+@given(_stories(_revised, _opened_again, _inserted), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16]))
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
     spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int
 ) -> None:
@@ -219,7 +236,7 @@ def test_queries_that_come_and_go_say_what_they_would_say_alone(
 
 
 @runs(4)
-@given(_stories(st.tuples(st.just("withdraw"), ints)), st.sampled_from([0, 16]))
+@given(_stories(st.tuples(st.just("withdraw"), ints), _inserted), st.sampled_from([0, 16]))
 def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...], files: int) -> None:
     with patch("eddyline.spark.numbering._FILES", files):
         _the_same(events)

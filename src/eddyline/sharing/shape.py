@@ -43,13 +43,14 @@ from eddyline.algebra.stream import (
     RStream,
     StreamAcquire,
     StreamAlias,
+    StreamLookup,
     StreamProject,
     StreamReceive,
     StreamSelect,
 )
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
-from eddyline.algebra.window import LatestRowsWindow, RangeWindow, TimeScope, TimeWindow
+from eddyline.algebra.window import LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
@@ -186,10 +187,7 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
         node = node.inputs[0]
     if not is_source(node) or (is_source is _is_relation and any(isinstance(o, _OF_WHOLE_RELATIONS) for o in chain)):
         return None
-    parts: tuple[TypedExpr, ...] = ()
-    while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
-        parts = (*conjuncts(selection.predicate), *parts)
-        chain.pop()
+    parts = _where(node, chain)
     # what costs much is left to the match, which asks it only of tuples that a member may want
     fixed = conjunction(tuple(part for part in parts if not has_constants(part) and not is_expensive(part)))
     asked = conjunction(tuple(part for part in parts if has_constants(part) or is_expensive(part)))
@@ -202,6 +200,8 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in chain if isinstance(operator, _SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
+    if isinstance(node, StreamLookup) and above.types:
+        return None  # its rows have their indexes before these are asked for
     match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
@@ -213,8 +213,21 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     return Shape(made, columns, predicate, taken.types, constants, windowed, places)
 
 
+def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
+    """What is asked of each tuple of the source, taken off the operators above it."""
+    if isinstance(node, StreamLookup):  # what is asked inside of it decides what gets an index
+        return () if node.predicate is None else conjuncts(node.predicate)
+    parts: tuple[TypedExpr, ...] = ()
+    while chain and isinstance(selection := chain[-1], _SELECTING):
+        parts = (*conjuncts(selection.predicate), *parts)
+        chain.pop()
+    return parts
+
+
 def _is_source(node: Operator) -> bool:
-    """A stream, a window of time over one, or a join of such windows that stand at the same ticks."""
+    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks."""
+    if isinstance(node, StreamLookup):
+        return isinstance(node.table, Scan) and not node.tagged and _is_log(node.input)
     if isinstance(node, StreamOp):
         return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
     windows = [operator for operator in node.walk() if isinstance(operator, TimeWindow)]
@@ -226,6 +239,13 @@ def _is_source(node: Operator) -> bool:
         and all(isinstance(operator, (*inner, *_PER_TUPLE)) for operator in node.walk())
         and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
+
+
+def _is_log(node: Operator) -> bool:
+    """Tuples of a given stream with the indexes that they have there: so it is known which came before a member did."""
+    while isinstance(node, _PER_TUPLE):
+        node = node.input
+    return isinstance(node, StreamReceive | StreamAcquire)
 
 
 def _is_relation(node: Operator) -> bool:
@@ -242,6 +262,8 @@ def _is_relation(node: Operator) -> bool:
 
 def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType, ...]) -> Operator:
     """What WHERE is about, what it asks of all members alike, and the match for the rest."""
+    if isinstance(node, StreamLookup):
+        return StreamMatch((), constants, replace(node, predicate=fixed))
     if isinstance(node, StreamOp):
         return StreamMatch((), constants, node if fixed is None else StreamSelect(fixed, node))
     windows = cast(WindowOp, node)

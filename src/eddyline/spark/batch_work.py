@@ -169,7 +169,7 @@ class BatchWork:
         return added
 
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
-        """How far members have come in stages that count for each is written down beside what these write themselves."""
+        """Stages that count for each member, where it is time to write down how far each has come."""
         counting = ((stage, view) for stage, view in views.items() if stage.counts_for_each)
         return {stage.its_numbers: view for stage, view in counting if is_due(self._had.get(stage.name))}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import QUERY, Form
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
@@ -43,6 +44,7 @@ class QueryClass(Standing):
     storage: Storage | None = None
     next_number: int = 1
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
+    plan: Operator | None = None  # of all members there were when it was last settled
     settled: bool = False
     ranks: list[Rank] = field(default_factory=list)
     left: list[FormTable] = field(default_factory=list)  # forms that nobody has any more
@@ -98,6 +100,7 @@ class QueryClass(Standing):
         plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
+        self.plan = plan
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
         self.settled = True
 

@@ -30,8 +30,8 @@ def explain_class(engine: Engine, found: QueryClass, run: bool) -> str:
 
     It is as the latest batch has seen it: taking in now who has come since would change it in the middle of a batch.
     """
-    plan, columns = found.stages[-1].plan, found.stages[-1].columns
-    question = Question(found.name, plan, columns)
+    assert found.plan is not None
+    question = Question(found.name, found.plan, found.stages[-1].columns)
     told = analyze(engine, question) if run else explain(engine, question)
     return "\n".join([*_about(found, engine.executor.queries()), told])
 

@@ -47,7 +47,7 @@ from eddyline.spark.evaluate.evaluate import INDEXES, domain
 from eddyline.spark.evaluate.slices import sliced_or_reason
 from eddyline.spark.evaluate.tables import scan_grid
 from eddyline.spark.evaluate.timed import grid_of
-from eddyline.spark.stages import RELATION, STREAM, Stage, is_relation
+from eddyline.spark.stages import LOOKUP, RELATION, STREAM, Stage, is_relation
 
 _MATCHED = "each row once for every member that wants it"
 _AT_CHANGES = "anew at every tick where its input changes"
@@ -71,7 +71,7 @@ class _Description:
         self._batch = batch
         self._lifetimes = stage.kind == RELATION or (stage.kind == STREAM and is_relation(stage.plan))
         self._by_index = domain(stage.plan) == INDEXES
-        self._lookup = isinstance(stage.plan, StreamLookup)
+        self._lookup = stage.kind == LOOKUP
 
     def lines(self, node: Operator, depth: int) -> list[str]:
         if isinstance(node, StreamAlias | WindowAlias | Instants):

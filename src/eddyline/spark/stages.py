@@ -100,6 +100,8 @@ class _Cutter:
             return plan.with_inputs(self._windows(plan.inputs[0]))
         if isinstance(plan, StreamLookup):
             return plan.with_inputs(self._tuples(plan.input), plan.table)
+        if _is_matched_lookup(plan):
+            return plan.with_inputs(self.rest_of(plan.inputs[0]))
         if isinstance(plan, StreamOp):
             return self._tuples(plan)
         return self._windows(plan)
@@ -120,7 +122,7 @@ class _Cutter:
         """A chain of selections and projections over a log; what else is below becomes a stage."""
         if isinstance(plan, _FROM_LOG):
             return plan
-        if isinstance(plan, _PER_TUPLE):
+        if isinstance(plan, _PER_TUPLE) and not _is_matched_lookup(plan):
             return plan.with_inputs(self._tuples(plan.input))
         return self._stage(plan)
 
@@ -145,9 +147,14 @@ def _kind(plan: Operator) -> str:
         return WINDOWS
     if isinstance(plan, RelationChanges):
         return RELATION
-    if isinstance(plan, StreamLookup):
+    if isinstance(plan, StreamLookup) or _is_matched_lookup(plan):
         return LOOKUP
     return STREAM if isinstance(plan, _TO_STREAM) else LINEAR
+
+
+def _is_matched_lookup(plan: Operator) -> bool:
+    """Whether it says what members of a query class want of a look-up: only that gets an index."""
+    return isinstance(plan, StreamMatch) and isinstance(plan.input, StreamLookup)
 
 
 def is_relation(plan: Operator) -> bool:

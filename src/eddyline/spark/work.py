@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
-from eddyline.algebra.sharing import QUERY, LastNumbers
+from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.window import Scan
 from eddyline.log.results import StageResult
@@ -67,10 +67,9 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
         return None
     extra = [key for key in desired.keys if key != T]
     said = _said(stage, view, desired, had)
-    if stage.counts_for_each:
-        return difference.stream_difference(desired, said, columns_of(len(stage.schema))[-1]), [INDEX, TICK, diff, *extra]
     if stage.kind in (STREAM, LOOKUP):
-        return difference.stream_difference(desired, said), [INDEX, TICK, diff, *extra]
+        member = columns_of(desired.width)[-1] if stage.counts_for_each else None
+        return difference.stream_difference(desired, said, member), [INDEX, TICK, diff, *extra]
     if stage.kind == RELATION:
         return difference.relation_difference(desired, said), [TICK, diff]
     if view.members is None:
@@ -109,7 +108,7 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
     plan = stage.plan
     if stage.kind == WINDOWS:
         return desired_windows(plan, view)
-    if isinstance(plan, StreamLookup):
+    if isinstance(plan, StreamLookup | StreamMatch):
         return desired_lookup(plan, view)
     if stage.kind == RELATION or is_relation(plan):
         return desired_relation(plan, view)
@@ -168,7 +167,7 @@ class Scans:
     ) -> Callable[[str, Spans | None], Sequence[Snapshot]]:
         """The snapshots of a stage's tables; a new one is taken if a scan is due in this batch."""
         for scan in (op for op in stage.plan.walk() if isinstance(op, Scan)):
-            if isinstance(stage.plan, StreamLookup):
+            if stage.kind == LOOKUP:
                 continue  # sees the table as it stands at each tuple
             self._take_if_due(f"{stage.name}\n{scan.table}", scan, start, now, before)
 
