@@ -70,13 +70,27 @@ _frames = st.one_of(
         "(SELECT a AS k, c, t AS u FROM r) [FROM NOW-2 TO NOW SLIDE 2 SEC] AS r WHERE a = k AND {}"
     ),
 )
-_to_streams = st.builds(
-    "{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), _frames.filter(lambda frame: "[" in frame)
+_relation = st.sampled_from(["[NOW]", "[RANGE 3 SEC]", "[RANGE 4 SEC SLIDE 2 SEC]", "[UNBOUNDED]", "[ROWS 2]"])
+_of_whole_relations = st.one_of(
+    _relation.map("SELECT DISTINCT a FROM s {} WHERE {{}}".format),
+    _relation.map("SELECT a, COUNT(*) AS n, MAX(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
+    _relation.map("SELECT COUNT(*) AS n, SUM(b) AS m FROM s {} WHERE {{}}".format),
+    _relation.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
+    st.tuples(_relation, ints).map(
+        lambda given: f"SELECT a, COUNT(*) AS n FROM s {given[0]} WHERE {{}} GROUP BY a HAVING COUNT(*) > {given[1]}"
+    ),
 )
+_outer_joins = st.builds(
+    "SELECT b, c FROM s {0} {1} JOIN (SELECT a AS k, c, t AS u FROM r) {0} AS r ON a = k WHERE {{}}".format,
+    st.sampled_from(["[FROM NOW-3 TO NOW SLIDE 2 SEC]", "[RANGE 2 SEC]"]),
+    st.sampled_from(["LEFT", "RIGHT", "FULL"]),
+)
+_windowed = _frames.filter(lambda frame: "[" in frame) | _of_whole_relations | _outer_joins
+_to_streams = st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), _windowed)
 _look_ups = st.sampled_from(
     ["SELECT b, name, t FROM s, d WHERE s.a = d.a AND {}", "SELECT s.a, name FROM s, d WHERE {} AND name > 'p'"]
 )
-_all_frames = st.one_of(_frames, _to_streams, _look_ups)
+_all_frames = st.one_of(_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups)
 
 
 def asked(frame: str, predicate: str) -> str:
@@ -101,6 +115,7 @@ def test_all_of_these_are_members(spark: object) -> None:
     """What stands for itself would agree with itself."""
     with kernels_alone(), patch.dict(os.environ, EVERYONE), testing.database() as db:
         db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t")
         db.sql("CREATE TABLE d (a INTEGER, name STRING)")
         window = "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
         for text in (
@@ -117,6 +132,12 @@ def test_all_of_these_are_members(spark: object) -> None:
             f"ISTREAM(SELECT a, COUNT(*) AS n FROM s {window} WHERE a > 1 GROUP BY a HAVING COUNT(*) > 2)",
             f"DSTREAM(SELECT COUNT(*) AS n FROM s {window} WHERE a > 1)",
             "SELECT b, name FROM s, d WHERE s.a = d.a AND s.a > 1",
+            "SELECT DISTINCT a FROM s [RANGE 3 SEC] WHERE a > 1",
+            "SELECT COUNT(*) AS n FROM s [NOW] WHERE a > 1",
+            "RSTREAM(SELECT a, COUNT(*) AS n FROM s [ROWS 2] WHERE a > 1 GROUP BY a HAVING COUNT(*) > 1)",
+            "SELECT a, b FROM s [RANGE 3 SEC] WHERE a > 1 ORDER BY b LIMIT 1",
+            f"SELECT s.a, c FROM s {window} LEFT JOIN r {window} ON s.a = r.a WHERE b > 1",
+            "SELECT s.a, c FROM s [RANGE 3 SEC] FULL JOIN r [NOW] ON s.a = r.a WHERE b > 1",
         ):
             db.sql(text)
         assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()
@@ -207,8 +228,8 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
         for name in names:
             if name in db.queries:
                 answers += db.query(name).fetch()
-        # tuples must be the same one by one, with their indexes and in their order; of windows and relations what counts
-        # is what they come to
+        # tuples must be the same one by one, with their indexes and in their order; of windows and relations it counts
+        # what they come to
         tuples = {name: [a for a in answers if a.query == name and isinstance(a, TupleAnswer)] for name in names}
         return {name: (tuples[name], folded(answers, name)) for name in names}
 
@@ -221,7 +242,9 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 
 @runs(60)
-@given(_stories(_revised, _opened_again, _inserted), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16]))
+@given(
+    _stories(_revised, _opened_again, _inserted), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16])
+)
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
     spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int
 ) -> None:

@@ -55,8 +55,6 @@ from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
 _SELECTING = (StreamSelect, WindowSelect)
-#: what must look at a relation as a whole is computed wherever it changes: for all members wherever that of one does
-_OF_WHOLE_RELATIONS = (WindowAggregation, WindowDistinct, WindowSort)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
@@ -185,7 +183,7 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     while isinstance(node, _UNARY):
         chain.append(node)
         node = node.inputs[0]
-    if not is_source(node) or (is_source is _is_relation and any(isinstance(o, _OF_WHOLE_RELATIONS) for o in chain)):
+    if not is_source(node):
         return None
     parts = _where(node, chain)
     # what costs much is left to the match, which asks it only of tuples that a member may want
@@ -237,7 +235,6 @@ def _is_source(node: Operator) -> bool:
         and not node.tagged
         and len({window.slide for window in windows}) == 1
         and all(isinstance(operator, (*inner, *_PER_TUPLE)) for operator in node.walk())
-        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
 
 
@@ -249,14 +246,13 @@ def _is_log(node: Operator) -> bool:
 
 
 def _is_relation(node: Operator) -> bool:
-    """A window of CQL, or an inner join of such."""
+    """A window of CQL, or a join of such."""
     inner = (RangeWindow, LatestRowsWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect)
     leaves = (StreamReceive, StreamAcquire, *_PER_TUPLE)
     return (
         isinstance(node, WindowOp)
         and not node.tagged
         and all(isinstance(operator, (*inner, *leaves)) for operator in node.walk())
-        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
 
 
