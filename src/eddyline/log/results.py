@@ -53,8 +53,8 @@ class StageResult:
         segments = tuple(Segment.from_json(segment) for segment in value["segments"])
         touched = tuple((low, high) for low, high in value["touched"])
         numbers = tuple(Segment.from_json(segment) for segment in value.get("numbers", ()))
-        fields = [value[name] for name in ("start", "plus", "minus", "failed")]
-        return cls(segments, value["count"], touched, *fields, numbers)
+        counts = value["plus"], value["minus"]
+        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers)
 
     @property
     def files(self) -> list[str]:
