@@ -50,9 +50,8 @@ def test_windows_that_others_have_too_are_told(db: eddyline.Database) -> None:
 def test_members_that_count_for_themselves_are_told(db: eddyline.Database) -> None:
     db.sql("CREATE TABLE names (k INTEGER, n STRING)")
     for low in range(3):
-        db.sql(
-            f"CREATE QUERY i{low} AS ISTREAM(SELECT x, COUNT(*) AS n FROM s [RANGE 2 SEC] WHERE d > {low} GROUP BY x)"
-        )
+        grouped = f"SELECT x, COUNT(*) AS n FROM s [RANGE 2 SEC] WHERE d > {low} GROUP BY x"
+        db.sql(f"CREATE QUERY i{low} AS ISTREAM({grouped})")
         db.sql(f"CREATE QUERY l{low} AS SELECT x, n FROM s, names WHERE x = k AND d > {low}")
     text = db.sql("EXPLAIN i2")
     assert "IStream: what enters at each tick; each member has its own indexes" in text
@@ -60,7 +59,6 @@ def test_members_that_count_for_themselves_are_told(db: eddyline.Database) -> No
     assert "each row once for every member that wants it, with its own indexes" in db.sql("EXPLAIN l2")
     for name in ("i0", "i1", "i2", "l0", "l1", "l2"):
         db.sql(f"DROP QUERY {name}")
-    db.sql("DROP TABLE names")
 
 
 def test_a_query_of_a_template_is_explained_with_its_constants(db: eddyline.Database) -> None:

@@ -193,10 +193,8 @@ class _Description:
 
 
 def _at_changes(node: Operator) -> str:
-    whose = (
-        "its input for a member" if any(isinstance(operator, WindowMatch) for operator in node.walk()) else "its input"
-    )
-    return f"anew at every tick where {whose} changes"
+    shared = any(isinstance(operator, WindowMatch) for operator in node.walk())
+    return f"anew at every tick where its input {'for a member ' if shared else ''}changes"
 
 
 def _always(node: Operator) -> bool:
