@@ -175,6 +175,7 @@ def _stories(*more: Any) -> Any:
 
 _revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
 _inserted = st.tuples(st.just("insert"), ints)
+_advanced = st.tuples(st.just("advance"), st.booleans())
 _opened_again = st.tuples(st.just("restart"), st.none())
 
 
@@ -219,6 +220,8 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
                 db.sql(f"INSERT INTO d VALUES ({what}, 'x{now}'), ({what}, 'one'), (2, 'two')")
             elif kind == "withdraw":
                 db.sql(f"DELETE FROM s WHERE a = {what}")
+            elif kind == "advance":
+                db.advance(now + 2, closed=what)
             elif kind == "flush":
                 db.flush()
             elif kind == "restart":
@@ -243,7 +246,10 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
 
 @runs(60)
 @given(
-    _stories(_revised, _opened_again, _inserted), st.sampled_from([0, 1000]), st.booleans(), st.sampled_from([0, 1, 16])
+    _stories(_revised, _opened_again, _inserted, _advanced),
+    st.sampled_from([0, 1000]),
+    st.booleans(),
+    st.sampled_from([0, 1, 16]),
 )
 def test_queries_that_come_and_go_say_what_they_would_say_alone(
     spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int

@@ -136,16 +136,15 @@ class Classes:
         """Where queries go that look back: they begin together, in a class of their own."""
         return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
 
-    def seat(self, shape: Shape, start: int | None, closed: int | None, always: bool = False) -> Seat | None:
+    def seat(self, shape: Shape, start: int | None, always: bool = False) -> Seat | None:
         """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
         key = _key(shape, start)
-        begin = None if start is None else max(start, LOW if closed is None else closed + 1)
         found = self._by_key.get(key)
         if found is not None:
-            return Seat(found.name, found.next_number, begin, start, slide_of(shape))
+            return Seat(found.name, found.next_number, start, start, slide_of(shape))
         if self._alone[key] + 1 < self._share_from and not always:
             return None
-        return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
+        return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
 
     def of(self, shape: Shape, start: int | None) -> QueryClass | None:
         """The class that a new query of this shape would find."""
