@@ -158,7 +158,7 @@ def test_members_on_sparks_own_plans(spark: object, several: list[str], given_da
         agree(several, given_data, batch_rows)
 
 
-def _stories(*more: Any) -> Any:
+def _stories(frames: Any, *more: Any) -> Any:
     """Queries of one or two shapes come and go while rows come, late ones among them, and are revised."""
 
     def story(frames: list[str]) -> Any:
@@ -170,7 +170,7 @@ def _stories(*more: Any) -> Any:
         some = st.sampled_from([flush, push, drop, *more]).flatmap(lambda event: event)
         return st.lists(st.tuples(push, add, some, push, some), min_size=3, max_size=6).map(lambda r: sum(r, ()))
 
-    return st.lists(_all_frames, min_size=1, max_size=3).flatmap(story)
+    return st.lists(frames, min_size=1, max_size=2).flatmap(story)
 
 
 _revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
@@ -244,28 +244,42 @@ def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
         assert _told(events) == alone
 
 
-@runs(60)
-@given(
-    _stories(_revised, _opened_again, _inserted, _advanced),
-    st.sampled_from([0, 1000]),
-    st.booleans(),
-    st.sampled_from([0, 1, 16]),
-)
-def test_queries_that_come_and_go_say_what_they_would_say_alone(
-    spark: object, events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int
-) -> None:
+def _alone_and_together(examples: int, frames: Any) -> Any:
     """Those who come late are in a table with the others, or apart from them; numbers are written down now or never."""
-    how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
-    with (
-        kernels_alone(),
-        patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
-        patch("eddyline.spark.numbering._FILES", files),
-    ):
-        _the_same(events)
+
+    @runs(examples)
+    @given(
+        _stories(frames, _revised, _opened_again, _inserted, _advanced),
+        st.sampled_from([0, 1000]),
+        st.booleans(),
+        st.sampled_from([0, 1, 16]),
+    )
+    def told(events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int) -> None:
+        how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
+        with (
+            kernels_alone(),
+            patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
+            patch("eddyline.spark.numbering._FILES", files),
+        ):
+            _the_same(events)
+
+    return told
+
+
+def test_windows_and_relations_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
+    _alone_and_together(40, st.one_of(_frames, _of_whole_relations, _outer_joins))()
+
+
+def test_streams_of_windows_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
+    _alone_and_together(40, _to_streams)()
+
+
+def test_look_ups_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
+    _alone_and_together(15, _look_ups)()
 
 
 @runs(4)
-@given(_stories(st.tuples(st.just("withdraw"), ints), _inserted), st.sampled_from([0, 16]))
+@given(_stories(_all_frames, st.tuples(st.just("withdraw"), ints), _inserted), st.sampled_from([0, 16]))
 def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...], files: int) -> None:
     with patch("eddyline.spark.numbering._FILES", files):
         _the_same(events)
