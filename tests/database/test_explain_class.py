@@ -60,6 +60,20 @@ def test_windows_that_others_have_too_are_told(db: eddyline.Database) -> None:
     assert "has the same windows as w0" in text and "WindowMatch (Forms 1)" in text
 
 
+def test_members_that_count_for_themselves_are_told(db: eddyline.Database) -> None:
+    db.sql("CREATE TABLE names (k INTEGER, n STRING)")
+    for low in range(3):
+        grouped = f"SELECT x, COUNT(*) AS n FROM s [RANGE 2 SEC] WHERE d > {low} GROUP BY x"
+        db.sql(f"CREATE QUERY i{low} AS ISTREAM({grouped})")
+        db.sql(f"CREATE QUERY l{low} AS SELECT x, n FROM s, names WHERE x = k AND d > {low}")
+    text = db.sql("EXPLAIN i2")
+    assert "IStream: what enters at each tick; each member has its own indexes" in text
+    assert "anew at every tick where its input for a member changes" in text
+    assert "each row once for every member that wants it, with its own indexes" in db.sql("EXPLAIN l2")
+    for name in ("i0", "i1", "i2", "l0", "l1", "l2"):
+        db.sql(f"DROP QUERY {name}")
+
+
 def test_a_query_of_a_template_is_explained_with_its_constants(db: eddyline.Database) -> None:
     text = db.sql("EXPLAIN `M.2`")
     assert "class ~class3: 3 members in 1 form" in text and "s.d > p0 AND s.x = p1" in text

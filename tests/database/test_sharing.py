@@ -15,6 +15,8 @@ import pytest
 import eddyline
 from eddyline import testing
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported
+from eddyline.log.upkeep import Pace
+from eddyline.spark.numbering import unwritten
 from laws.without_spark import kernels_alone
 
 STREAM = "CREATE STREAM s (x INTEGER, d DOUBLE, st STRING, t INTEGER) TIMESTAMP BY t"
@@ -50,6 +52,54 @@ def test_members_keep_their_seats_however_the_catalog_prints_them(spark: object,
             push(db, (5, 0.0, ""), (500, 0.0, ""))
             told = {name: [x for x, _ in rows(db.query(name))] for name in db.queries}
         assert told == {"a": [500], "b": [5, 500], "m.1": [5, 500], "m.2": [500]}
+
+
+def test_the_number_of_a_member_is_never_that_of_another(spark: object, tmp_path: Path) -> None:
+    """Its answers lie about in the log of the class, and so does how far it had counted."""
+    text = "ISTREAM(SELECT x FROM s [NOW] WHERE x > {})"
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            push(db, (0, 0.0, ""))
+            db.sql(f"CREATE QUERY a AS {text.format(100)}")
+            db.queries(text.format(":low"), {"low": [1, 2]}, name="m")
+            push(db, (5, 0.0, ""), (500, 0.0, ""), (7, 0.0, ""), (0, 0.0, ""))
+            db.queries.drop("m.%")
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(f"CREATE QUERY b AS {text.format(3)}")
+            assert db.query("b")._query.record.seat.log == db.query("a")._query.record.seat.log
+            db.stream("s").push([(n, 0.0, "", n) for n in range(10, 14)])
+            db.flush()
+            told = [(answer.index, answer.row) for answer in db.query("b").fetch()]
+    assert told == [(1, (10,)), (2, (11,)), (3, (12,))]
+
+
+@pytest.mark.parametrize(
+    "text", ["ISTREAM(SELECT x FROM s [NOW] WHERE x > {})", "SELECT x, n FROM s, names WHERE x > {}"]
+)
+def test_members_go_on_counting_where_they_were(spark: object, tmp_path: Path, text: str) -> None:
+    """However often their numbers were written down, logs were merged and the database was opened again."""
+    busy = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
+    everyone, often = patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), patch("eddyline.spark.numbering._FILES", 2)
+    with kernels_alone(), everyone, often:
+        for round_ in range(3):
+            with eddyline.connect(str(tmp_path), heartbeat=None, clock=lambda: 0, pace=busy) as db:
+                if not round_:
+                    db.sql(f"{STREAM} RETAIN 2; CREATE TABLE names (k INTEGER, n STRING)")
+                    db.sql("INSERT INTO names VALUES (1, 'one')")
+                    db.sql(f"CREATE QUERY a AS {text.format(0)}; CREATE QUERY b AS {text.format(1)}")
+                for n in range(8):
+                    db.stream("s").push([(n % 3, 0.0, "", 8 * round_ + n)])
+                    db.flush()
+                db.advance(8 * round_ + 7, closed=True)
+                db.flush()
+                counting = [s for s in db._core.engine.executor.results.stages.values() if s.numbers]
+                assert len(counting) == 1 and len(unwritten(counting[0])) <= 5
+        with eddyline.connect(str(tmp_path)) as db:
+            told = {name: [(a.index, a.row[0]) for a in db.query(name).fetch()] for name in "ab"}
+    values = [n % 3 for _ in range(3) for n in range(8)]
+    for name, low in (("a", 0), ("b", 1)):
+        assert told[name] == list(enumerate([x for x in values if x > low], 1))
 
 
 def test_what_may_fail_on_a_row_shares_with_nobody(spark: object) -> None:

@@ -14,17 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eddyline
-from eddyline.log.upkeep import Pace
 from laws.restless import Restless, late_lanes
 from laws.streams import folded
-from laws.test_sharing import ints, runs
+from laws.test_sharing import BUSY, ints, runs
 from laws.without_spark import kernels_alone, one_batch
 
 TEMPLATES = [
     "SELECT a, b FROM s WHERE b > :low",
     "SELECT a, SUM(b) AS m FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC] WHERE b > :low GROUP BY a",
+    "ISTREAM(SELECT a, b FROM s [FROM NOW-4 TO NOW SLIDE 2 SEC] WHERE b > :low)",
 ]
-BUSY = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
 QUERIES = [
     "SELECT a, b FROM s WHERE b > 1",
     "SELECT a, b FROM s WHERE b > 2",
@@ -34,6 +33,7 @@ QUERIES = [
     "[FROM NOW-2 TO NOW SLIDE 3 SEC] AS r WHERE a = k",
     "RSTREAM(SELECT a, b FROM s [FROM NOW-2 TO NOW SLIDE 2 SEC])",
     "ISTREAM(SELECT a FROM s [FROM NOW-4 TO NOW SLIDE 2 SEC] WHERE b > 0)",
+    "ISTREAM(SELECT a FROM s [FROM NOW-5 TO NOW SLIDE 3 SEC] WHERE b > 1)",
     "SELECT MAX(m) AS x FROM (RSTREAM(SELECT SUM(b) AS m FROM s [FROM NOW-2 TO NOW SLIDE 2 SEC])) AS v "
     "[FROM NOW-5 TO NOW SLIDE 4 SEC]",
     "SELECT a, b FROM s [FROM NOW-2 TO NOW SLIDE 1 ROWS]",

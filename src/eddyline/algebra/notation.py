@@ -162,6 +162,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
         _tick(n.slide),
         f"(Unit {n.unit})",
     ),
+    sharing.LastNumbers: lambda n: (),
     tag.Tagger: _tagger,
     tag.TagSelection: lambda n: _tag_predicate(n.predicate),
     tag.TaggedObjectSelection: lambda n: (*_tag_predicate(n.predicate), *(("with tags",) if n.with_tags else ())),

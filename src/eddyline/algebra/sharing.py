@@ -96,6 +96,22 @@ class MemberWindow(TimeWindow):
     """
 
     unit: int = 1
+    longest: int = 1  # the longest slide
+
+    @property
+    def pace(self) -> int:
+        return self.longest
+
+
+@dataclass(frozen=True)
+class LastNumbers(StreamOp):
+    """The number of the last tuple that each member of a query class was given in a stream which counts for each."""
+
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((Field(NUMBER, BIGINT, MEMBER),))
 
 
 def predicates_of(match: Match) -> list[TypedExpr]:

@@ -79,6 +79,11 @@ class TimeWindow(_OverStream):
     scope: TimeScope
     slide: int
 
+    @property
+    def pace(self) -> int:
+        """The most ticks from one window of a query to its next."""
+        return self.slide
+
     def check(self) -> None:
         _check_scope(self.scope, self.slide)
 

@@ -42,9 +42,10 @@ from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of
-from eddyline.spark.engine import Engine, Moment
+from eddyline.spark.engine import Engine
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.fairness import Policy
+from eddyline.spark.moment import Moment
 from eddyline.spark.past import Progress
 from eddyline.spark.staging import Staging
 from eddyline.spark.templates import with_values
@@ -217,7 +218,8 @@ class Core:
         if definition.many is not None:
             many = definition.many
             if not self.storage.exists(many.values):  # all of them were dropped
-                self.engine.classes.reserve(many.query.log)
+                assert many.query.seat is not None
+                self.engine.classes.reserve(many.query.log, many.query.seat.number + many.count - 1)
                 return
             values = self.storage.read_table(many.values)
             query = self.definitions.bind_template(

@@ -22,7 +22,7 @@ from eddyline.language import Statement, parse_statement
 from eddyline.log.answers import Seat
 
 if TYPE_CHECKING:
-    from eddyline.spark.engine import Moment
+    from eddyline.spark.moment import Moment
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ class Queries:
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
                 moment = core.engine.beginning(query) if looks_back else core.engine.moment()
-                classes, start = core.engine.classes, moment.reached
+                classes, start = core.engine.classes, moment.start
                 seat = classes.apart(shape, start) if looks_back and start is not None else None
-                seat = seat or classes.seat(shape, start, moment.closed, always=True)
+                seat = seat or classes.seat(shape, start, always=True)
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)

@@ -14,7 +14,8 @@ from eddyline.database.handle import QueryHandle
 from eddyline.database.statements import QUERY, Definition
 from eddyline.database.steps import Result, Steps
 from eddyline.language import Piece, Statement, parse_piece, pieces
-from eddyline.spark.engine import Moment, shared_shape
+from eddyline.spark.engine import shared_shape
+from eddyline.spark.moment import Moment
 
 #: so many queries are let in at once: while they are, nobody can push rows
 _AT_ONCE = 1_000
@@ -77,7 +78,7 @@ class Scripts:
             taken: Counter[str] = Counter()
             standing, definitions = [], []
             for number, (piece, query) in enumerate(queries, first):
-                seat = core.engine.seat(query, moment.reached, moment.closed)
+                seat = core.engine.seat(query, moment.start)
                 assert seat is not None and piece.name is not None
                 seat, taken[seat.log] = replace(seat, number=seat.number + taken[seat.log]), taken[seat.log] + 1
                 record = core.definitions.record(piece.name, query, number, moment, seat)
@@ -99,7 +100,7 @@ class Scripts:
             name = (item.piece.name or "").lower()
             query = self._core.alike.find(item.piece) if name and name not in names else None
             shape = None if query is None else shared_shape(query)
-            if query is None or shape is None or classes.of(shape, moment.reached) is None or catalog.is_taken(name):
+            if query is None or shape is None or classes.of(shape, moment.start) is None or catalog.is_taken(name):
                 break
             names.add(name)
             found.append((item.piece, query))

@@ -152,7 +152,7 @@ class Steps:
         with core.engine.writing:
             moment = core.engine.beginning(step.query) if step.query.history else core.engine.moment()
             # one that looks back is no member of a class: the others are ahead of it
-            seat = None if step.query.history else core.engine.seat(step.query, moment.reached, moment.closed)
+            seat = None if step.query.history else core.engine.seat(step.query, moment.start)
             if seat is None:
                 core.engine.prepare(
                     step.name, core.plan(step.query), step.query, moment

@@ -28,7 +28,7 @@ from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
-from eddyline.log.answers import CLASS, QUERY
+from eddyline.log.answers import QUERY, is_shared
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
 
@@ -214,7 +214,7 @@ def written(
     for table in tables_of(batches, SEGMENT_ROWS):
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
-        shared = stage.startswith(CLASS)  # each reader wants the rows of one member
+        shared = is_shared(stage)  # each reader wants the rows of one member
         if shared and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)
         size = storage.write_table(path, table, in_groups=shared)

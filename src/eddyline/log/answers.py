@@ -21,6 +21,11 @@ CLASS = "~class"
 Values = tuple[Any, ...]
 
 
+def is_shared(log: str) -> bool:
+    """Whether members of a query class read a result log, each its own rows; that of an inner stage they do not."""
+    return log.startswith(CLASS) and "/" not in log
+
+
 @dataclass(frozen=True)
 class Seat:
     """A query's place in a query class: its number in the log that the members of the class share.

@@ -23,7 +23,8 @@ COMMITS = "checkpoint/commits"
 class StageResult:
     """What one stage of a query added in a batch: segments, and how many tuples or windows it has numbered so far.
 
-    `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began.
+    `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began. Where each
+    member of a query class counts for itself, `numbers` say how far each had come before the batch that wrote them.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -33,6 +34,7 @@ class StageResult:
     plus: int = 0
     minus: int = 0
     failed: str = ""  # why the query has stopped for good
+    numbers: tuple[Segment, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,13 +45,21 @@ class StageResult:
             "plus": self.plus,
             "minus": self.minus,
             "failed": self.failed,
+            "numbers": [segment.to_json() for segment in self.numbers],
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> StageResult:
         segments = tuple(Segment.from_json(segment) for segment in value["segments"])
         touched = tuple((low, high) for low, high in value["touched"])
-        return cls(segments, value["count"], touched, value["start"], value["plus"], value["minus"], value["failed"])
+        numbers = tuple(Segment.from_json(segment) for segment in value.get("numbers", ()))
+        counts = value["plus"], value["minus"]
+        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers)
+
+    @property
+    def files(self) -> list[str]:
+        """All that it refers to."""
+        return [segment.path for segment in (*self.segments, *self.numbers)]
 
 
 @dataclass(frozen=True)
@@ -141,6 +151,7 @@ class Results:
                 segments=(*had.segments, *added.segments),
                 plus=had.plus + added.plus,
                 minus=had.minus + added.minus,
+                numbers=added.numbers or had.numbers,
             )
         for name, taken in record.scans.items():
             self.scans.setdefault(name, []).append(taken)

@@ -200,7 +200,7 @@ class Upkeep:
         paths = {segment.path for state in journal.streams.values() for segment in state.segments}
         for name, stage in list(self._house.results().stages.items()):
             if name in standing:
-                paths.update(segment.path for segment in stage.segments)
+                paths.update(stage.files)
         paths.update(self._house.lane_reads())
         merging = {merge.path for merge in self._merging.all}
         return Wanted(paths, journal.number, committed, merging, self._house.lane_writes())

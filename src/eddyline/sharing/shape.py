@@ -15,6 +15,7 @@ from typing import Any, cast
 from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
+    Instants,
     RelationChanges,
     WindowAggregation,
     WindowAlias,
@@ -36,16 +37,24 @@ from eddyline.algebra.sharing import (
     WindowMatch,
     member_columns,
 )
-from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
+from eddyline.algebra.stream import (
+    DStream,
+    IStream,
+    RStream,
+    StreamAcquire,
+    StreamAlias,
+    StreamLookup,
+    StreamProject,
+    StreamReceive,
+    StreamSelect,
+)
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
-from eddyline.algebra.window import LatestRowsWindow, RangeWindow, TimeScope, TimeWindow
+from eddyline.algebra.window import LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
 _SELECTING = (StreamSelect, WindowSelect)
-#: what must look at a relation as a whole is computed wherever it changes: for all members wherever that of one does
-_OF_WHOLE_RELATIONS = (WindowAggregation, WindowDistinct, WindowSort)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
@@ -133,7 +142,7 @@ def with_windows(plan: Operator, windows: Collection[tuple[int, int, int]]) -> O
         if len(set(windows)) == 1:
             return replace(plan, scope=TimeScope(first, last), slide=slide)
         unit = gcd(slide, *(w[0] for w in windows), *(w[1] + 1 for w in windows))
-        return MemberWindow(plan.input, TimeScope(first, last), slide, unit)
+        return MemberWindow(plan.input, TimeScope(first, last), slide, unit, max(w[2] for w in windows))
     return plan.with_inputs(*(with_windows(operator, windows) for operator in plan.inputs))
 
 
@@ -149,9 +158,23 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
     if isinstance(plan, RelationChanges):
-        inner = _shape_of(plan.input, columns, _is_relation)
-        return None if inner is None else replace(inner, plan=RelationChanges(cast(WindowOp, inner.plan)))
+        return _around([plan], _shape_of(plan.input, columns, _is_relation))
+    if isinstance(plan, RStream | IStream | DStream):
+        below = plan.input
+        if isinstance(below, Instants):
+            return _around([plan, below], _shape_of(below.input, columns, _is_relation))
+        return _around([plan], _shape_of(below, columns, _is_source) or _shape_of(below, columns, _is_relation))
     return _shape_of(plan, columns, _is_source)
+
+
+def _around(outer: Sequence[Operator], inner: Shape | None) -> Shape | None:
+    """The shape of a query with some operators around another, of whose windows or relation they make a stream."""
+    if inner is None:
+        return None
+    plan = inner.plan
+    for operator in reversed(outer):
+        plan = operator.with_inputs(plan)
+    return replace(inner, plan=plan)
 
 
 def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Operator], bool]) -> Shape | None:
@@ -160,12 +183,9 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     while isinstance(node, _UNARY):
         chain.append(node)
         node = node.inputs[0]
-    if not is_source(node) or (is_source is _is_relation and any(isinstance(o, _OF_WHOLE_RELATIONS) for o in chain)):
+    if not is_source(node):
         return None
-    parts: tuple[TypedExpr, ...] = ()
-    while chain and isinstance(selection := chain[-1], _SELECTING):  # WHERE, and what else is asked of each tuple
-        parts = (*conjuncts(selection.predicate), *parts)
-        chain.pop()
+    parts = _where(node, chain)
     # what costs much is left to the match, which asks it only of tuples that a member may want
     fixed = conjunction(tuple(part for part in parts if not has_constants(part) and not is_expensive(part)))
     asked = conjunction(tuple(part for part in parts if has_constants(part) or is_expensive(part)))
@@ -178,6 +198,8 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in chain if isinstance(operator, _SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
+    if isinstance(node, StreamLookup) and above.types:
+        return None  # its rows have their indexes before these are asked for
     match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
@@ -189,8 +211,21 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     return Shape(made, columns, predicate, taken.types, constants, windowed, places)
 
 
+def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
+    """What is asked of each tuple of the source, taken off the operators above it."""
+    if isinstance(node, StreamLookup):  # what is asked inside of it decides what gets an index
+        return () if node.predicate is None else conjuncts(node.predicate)
+    parts: tuple[TypedExpr, ...] = ()
+    while chain and isinstance(selection := chain[-1], _SELECTING):
+        parts = (*conjuncts(selection.predicate), *parts)
+        chain.pop()
+    return parts
+
+
 def _is_source(node: Operator) -> bool:
-    """A stream, a window of time over one, or a join of such windows that stand at the same ticks."""
+    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks."""
+    if isinstance(node, StreamLookup):
+        return isinstance(node.table, Scan) and not node.tagged and _is_log(node.input)
     if isinstance(node, StreamOp):
         return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
     windows = [operator for operator in node.walk() if isinstance(operator, TimeWindow)]
@@ -200,24 +235,31 @@ def _is_source(node: Operator) -> bool:
         and not node.tagged
         and len({window.slide for window in windows}) == 1
         and all(isinstance(operator, (*inner, *_PER_TUPLE)) for operator in node.walk())
-        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
 
 
+def _is_log(node: Operator) -> bool:
+    """Tuples of a given stream with the indexes that they have there: so it is known which came before a member did."""
+    while isinstance(node, _PER_TUPLE):
+        node = node.input
+    return isinstance(node, StreamReceive | StreamAcquire)
+
+
 def _is_relation(node: Operator) -> bool:
-    """A window of CQL, or an inner join of such."""
+    """A window of CQL, or a join of such."""
     inner = (RangeWindow, LatestRowsWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect)
     leaves = (StreamReceive, StreamAcquire, *_PER_TUPLE)
     return (
         isinstance(node, WindowOp)
         and not node.tagged
         and all(isinstance(operator, (*inner, *leaves)) for operator in node.walk())
-        and all(operator.kind == "INNER" for operator in node.walk() if isinstance(operator, WindowJoin))
     )
 
 
 def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType, ...]) -> Operator:
     """What WHERE is about, what it asks of all members alike, and the match for the rest."""
+    if isinstance(node, StreamLookup):
+        return StreamMatch((), constants, replace(node, predicate=fixed))
     if isinstance(node, StreamOp):
         return StreamMatch((), constants, node if fixed is None else StreamSelect(fixed, node))
     windows = cast(WindowOp, node)

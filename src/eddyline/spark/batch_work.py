@@ -22,11 +22,12 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
+from eddyline.spark.numbering import is_due
 from eddyline.spark.past import Piece
 from eddyline.spark.planning import planned
 from eddyline.spark.routes import Routes
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import Stage, numbered_by
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
@@ -134,7 +135,7 @@ class BatchWork:
         """All files that it may read."""
         logs = [log for way in self._ways for log in way.stretch.logs.values()]
         found = {segment.path for log in logs for segment in log.segments}
-        return found | {segment.path for stage in self._had.values() for segment in stage.segments}
+        return found | {path for stage in self._had.values() for path in stage.files}
 
     @property
     def earlier_scans(self) -> list[Any]:
@@ -154,15 +155,23 @@ class BatchWork:
                 if view is not None:
                     views[stage] = view
             begun = {stage.name: view.start for stage, view in views.items()}
+            views.update(self._numbers_due(views))
             made = segments_by_stage(self._written(views))
             added.stages.update(self._stopped_among(level))
             for _, stage in level:
                 if stage.name in begun and stage.name not in self._failures:
                     had = self._had.get(stage.name, StageResult())
-                    added.stages[stage.name] = _result(had, made.get(stage.name, []), begun[stage.name])
+                    result = _result(had, made.get(stage.name, []), begun[stage.name])
+                    numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
+                    added.stages[stage.name] = replace(result, numbers=tuple(numbers))
                 derived[stage.name] = _derived(stage, self._had.get(stage.name), added.stages.get(stage.name))
         added.scans = scans.taken
         return added
+
+    def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
+        """Stages that count for each member, where it is time to write down how far each has come."""
+        counting = ((stage, view) for stage, view in views.items() if stage.counts_for_each)
+        return {stage.its_numbers: view for stage, view in counting if is_due(self._had.get(stage.name))}
 
     def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
         """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
@@ -202,7 +211,7 @@ class BatchWork:
     def _frame(self, stage: Stage, view: Batch) -> DataFrame | None:
         """What Spark is to run for a stage, if anything; a query that cannot even be planned stops alone."""
         try:
-            frame = stage_frame(stage, view, self._had.get(stage.name), self._number)
+            frame = stage_frame(stage, view, self._had.get(numbered_by(stage.name)), self._number)
             return None if frame is None else written(frame, stage, self._number, self._storage, folder_of(stage))
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
@@ -211,7 +220,7 @@ class BatchWork:
             return None
 
     def _spent(self, stage: str, seconds: float) -> None:
-        self._added.seconds[self._owner[stage].name] += seconds
+        self._added.seconds[self._owner[numbered_by(stage)].name] += seconds
 
     def _run(self, works: Sequence[Work]) -> list[Reference]:
         found: list[Reference] = []
@@ -234,7 +243,7 @@ class BatchWork:
             return self._means.routes.taken(r for r in references if not r.reports or self._stands(r.stage))
 
     def _stands(self, stage: str) -> bool:
-        return self._means.stands(self._owner[stage])
+        return self._means.stands(self._owner[numbered_by(stage)])
 
     def _collected(self, frames: Mapping[str, DataFrame]) -> list[Reference]:
         """All outputs in one Spark action; if it fails, each by itself, so that one query does not stop the others."""
@@ -272,7 +281,7 @@ class BatchWork:
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._means.kernels or stage.name in self._means.refused or reason_for_spark(stage) is not None:
             return None
-        had, known = self._had.get(stage.name), self._means.routes.known(stage.name)
+        had, known = self._had.get(numbered_by(stage.name)), self._means.routes.known(stage.name)
         return works_of(stage, view, had, self._number, self._storage.root, folder_of(stage), known)
 
     def _view(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch | None:
@@ -406,7 +415,10 @@ def _result(had: StageResult, segments: Sequence[Segment], start: int) -> StageR
 
 
 def _as_of(stage: StageResult, batch: int) -> StageResult:
-    return replace(stage, segments=tuple(replace(segment, seq=(batch, batch)) for segment in stage.segments))
+    segments, numbers = (
+        tuple(replace(segment, seq=(batch, batch)) for segment in found) for found in (stage.segments, stage.numbers)
+    )
+    return replace(stage, segments=segments, numbers=numbers)
 
 
 def _tick(value: int | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import QUERY, Form
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
@@ -43,6 +44,7 @@ class QueryClass(Standing):
     storage: Storage | None = None
     next_number: int = 1
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
+    plan: Operator | None = None  # of all members there were when it was last settled
     settled: bool = False
     ranks: list[Rank] = field(default_factory=list)
     left: list[FormTable] = field(default_factory=list)  # forms that nobody has any more
@@ -98,6 +100,7 @@ class QueryClass(Standing):
         plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
+        self.plan = plan
         self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
         self.settled = True
 
@@ -112,6 +115,7 @@ class Classes:
         self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
+        self._taken: Counter[str] = Counter()  # by log, the highest number that a member ever had
         storage.delete_folder(FOLDER)
 
     def stands_alone(self, shape: Shape, start: int | None, how_many: int) -> None:
@@ -121,24 +125,26 @@ class Classes:
         if not self._alone[key]:
             del self._alone[key]
 
-    def reserve(self, log: str) -> None:
-        """A class has had this name: its answers may still lie about."""
+    def reserve(self, log: str, upto: int) -> None:
+        """A class has had this name, and members up to a number: their answers may still lie about."""
         self._last = max(self._last, int(log.removeprefix(CLASS)))
+        self._taken[log] = max(self._taken[log], upto)
+        if log in self._by_log:
+            self._by_log[log].next_number = max(self._by_log[log].next_number, upto + 1)
 
     def apart(self, shape: Shape, start: int | None) -> Seat:
         """Where queries go that look back: they begin together, in a class of their own."""
         return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
 
-    def seat(self, shape: Shape, start: int | None, closed: int | None, always: bool = False) -> Seat | None:
+    def seat(self, shape: Shape, start: int | None, always: bool = False) -> Seat | None:
         """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
         key = _key(shape, start)
-        begin = None if start is None else max(start, LOW if closed is None else closed + 1)
         found = self._by_key.get(key)
         if found is not None:
-            return Seat(found.name, found.next_number, begin, start, slide_of(shape))
+            return Seat(found.name, found.next_number, start, start, slide_of(shape))
         if self._alone[key] + 1 < self._share_from and not always:
             return None
-        return Seat(f"{CLASS}{self._last + 1}", 1, begin, start, slide_of(shape))
+        return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
 
     def of(self, shape: Shape, start: int | None) -> QueryClass | None:
         """The class that a new query of this shape would find."""
@@ -156,7 +162,6 @@ class Classes:
             self._by_log[seat.log] = found
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)
-            self.reserve(seat.log)
         since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
         begin = LOW if seat.begin is None else seat.begin
         if constants is None:
@@ -164,7 +169,7 @@ class Classes:
         else:
             found.table(shape).add_all(seat.number, since, begin, constants, count)
         came = 1 if constants is None else count
-        found.next_number = max(found.next_number, seat.number + came)
+        self.reserve(seat.log, seat.number + came - 1)
         found.rank(range(seat.number, seat.number + came), standing.priority)
         if not found.stages:
             found.settle()  # upkeep must know its log from the first moment on

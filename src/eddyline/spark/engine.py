@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.merging import run_merges
+from eddyline.spark.moment import Moment
 from eddyline.spark.needs import cuts
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
@@ -60,16 +60,6 @@ SHAPE, HARMLESS = "$shape", "$harmless"
 BATCH_ROWS = 1_000_000
 #: who waits for lanes looks up so often
 _LOOK_UP = 0.05
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A point in the life of a database: the clock, the journal's last entry, and what had come to each stream."""
-
-    reached: int | None
-    closed: int | None
-    entry: int
-    arrived: Mapping[str, int]
 
 
 class Engine:
@@ -144,14 +134,14 @@ class Engine:
         stages = cut(name, plan, query.columns)
         clock = self.ingest.clock
         standing = Standing(name, stages, start, history, Clock(_tick(clock.reached), _tick(clock.closed)))
-        seat = None if self.journal.number else self.seat(query, start, None)
+        seat = None if self.journal.number else self.seat(query, start)
         self.stand(standing, query, seat)
         return seat
 
-    def seat(self, query: BoundQuery, start: int | None, closed: int | None) -> Seat | None:
+    def seat(self, query: BoundQuery, start: int | None) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
         shape = shared_shape(query)
-        return None if shape is None else self.classes.seat(shape, start, closed)
+        return None if shape is None else self.classes.seat(shape, start)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
         """Add a query to the executor, for itself or as a member of its class."""
@@ -206,8 +196,8 @@ class Engine:
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         stages = () if plan is None else cut(name, plan, query.columns)
-        start = moment.reached
-        return Standing(name, stages, start, history, created, moment.entry, moment.arrived, priority=query.priority)
+        entry, arrived = moment.entry, moment.arrived
+        return Standing(name, stages, moment.start, history, created, entry, arrived, priority=query.priority)
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""

@@ -33,17 +33,18 @@ def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: boo
 
     It is as the latest batch has seen it: taking in now who has come since would change it in the middle of a batch.
     """
+    assert found.plan is not None
     shape = shape_of_query(query)
     own = None if shape is None else found.forms.get(shape.form)
     own = own or max(found.forms.values(), key=len)  # nobody in the class asks as it does
-    stage = found.stages[-1]
+    columns = found.stages[-1].columns
     about = _about(found, own, engine.executor.queries())
     if run:
-        return "\n".join([*about, analyze(engine, Question(found.name, stage.plan, stage.columns))])
+        return "\n".join([*about, analyze(engine, Question(found.name, found.plan, columns))])
     # forms are planned one beside the other, each in the same way
-    forms = match_of(stage.plan).forms
+    forms = match_of(found.plan).forms
     mine = tuple(each for each in forms if each.predicate == own.form.predicate) or forms[:1]
-    question = Question(found.name, with_forms(stage.plan, mine), stage.columns)
+    question = Question(found.name, with_forms(found.plan, mine), columns)
     return "\n".join([*about, explain(engine, question)])
 
 

@@ -14,7 +14,8 @@ from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
 from eddyline.log.results import Results
-from eddyline.spark.spans import LOW
+from eddyline.spark.numbering import unwritten
+from eddyline.spark.spans import HIGH, LOW
 from eddyline.spark.stages import LINEAR, LOOKUP, Stage
 
 
@@ -37,6 +38,7 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
     # by log: before this tick nothing comes or goes any more / nothing is read any more
     firm = {name: LOW if tick is None else tick for name, tick in horizons.items()}
     needed = dict(firm)
+    stages = list(stages)
     waiting = list(stages)
     # a query's own log is its answer, which is kept; those of its inner stages are named after it
     inner = {stage.name for stage in waiting if "/" in stage.name}
@@ -50,6 +52,11 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
                 needed[log] = min(needed[log], tick)
     for stage in waiting:  # they read what was dropped and do not run, but others' logs they name stay
         needed.update(dict.fromkeys(stage.streams, LOW))
+    for stage in stages:
+        if stage.counts_for_each and stage.name in results.stages:
+            # how far members have counted is to be found there and nowhere else
+            counted = [segment.tick[1] for segment in unwritten(results.stages[stage.name])]
+            needed[stage.name] = min(needed.get(stage.name, LOW), *counted, HIGH)
     return {log: tick for log, tick in needed.items() if tick > LOW and (log in horizons or log in inner)}
 
 
@@ -81,7 +88,7 @@ def _reaches(plan: Operator) -> Sequence[Reach] | None:
             continue
         log = next(op.name for op in node.walk() if isinstance(op, StreamReceive | StreamAcquire))
         if isinstance(node, TimeWindow):
-            found.append(Reach(log, node.scope.start, node.scope.end, node.slide))
+            found.append(Reach(log, node.scope.start, node.scope.end, node.pace))
         elif isinstance(node, HopWindow):
             found.append(Reach(log, -node.range, -1, node.slide))
         elif isinstance(node, RangeWindow) and node.range is not None:

@@ -47,10 +47,9 @@ from eddyline.spark.evaluate.evaluate import INDEXES, domain
 from eddyline.spark.evaluate.slices import sliced_or_reason
 from eddyline.spark.evaluate.tables import scan_grid
 from eddyline.spark.evaluate.timed import grid_of
-from eddyline.spark.stages import RELATION, STREAM, Stage, is_relation
+from eddyline.spark.stages import LOOKUP, RELATION, STREAM, Stage, is_relation
 
 _MATCHED = "each row once for every member that wants it"
-_AT_CHANGES = "anew at every tick where its input changes"
 
 
 def counted(number: int, what: str) -> str:
@@ -71,7 +70,9 @@ class _Description:
         self._batch = batch
         self._lifetimes = stage.kind == RELATION or (stage.kind == STREAM and is_relation(stage.plan))
         self._by_index = domain(stage.plan) == INDEXES
-        self._lookup = isinstance(stage.plan, StreamLookup)
+        self._lookup = stage.kind == LOOKUP
+        self._matched = f"{_MATCHED}, with its own indexes" if self._lookup and stage.counts_for_each else _MATCHED
+        self._indexes = "; each member has its own indexes" if stage.counts_for_each else ""
 
     def lines(self, node: Operator, depth: int) -> list[str]:
         if isinstance(node, StreamAlias | WindowAlias | Instants):
@@ -135,7 +136,7 @@ class _Description:
 
     def aggregation(self, node: WindowAggregation) -> str:
         if self._lifetimes:
-            return _AT_CHANGES
+            return _at_changes(node)
         found = sliced_or_reason(node)
         if isinstance(found, str):
             return f"window by window, not sliced: {found}"
@@ -144,12 +145,12 @@ class _Description:
         return "sliced, so that overlapping windows share what was aggregated once"
 
     def distinct(self, node: WindowDistinct) -> str:
-        return _AT_CHANGES if self._lifetimes else "in each window"
+        return _at_changes(node) if self._lifetimes else "in each window"
 
     def sort(self, node: WindowSort) -> str:
         if node.limit is None and not node.offset:
             return "rows get their order when they are written"
-        return _AT_CHANGES if self._lifetimes else "ranked in each window"
+        return _at_changes(node) if self._lifetimes else "ranked in each window"
 
     def product(self, node: WindowCrossProduct | WindowJoin) -> str:
         if self._lifetimes:
@@ -181,11 +182,19 @@ class _Description:
     # -- to streams ---------------------------------------------------------------------------------------------------
 
     def to_stream(self, node: RStream | IStream | DStream) -> str:
+        return f"{self._what_enters(node)}{self._indexes}"
+
+    def _what_enters(self, node: RStream | IStream | DStream) -> str:
         if isinstance(node, RStream):
             return "what stands at every tick" if self._lifetimes else "all rows of every window"
         if self._lifetimes:
             return f"what {'enters' if isinstance(node, IStream) else 'leaves'} at each tick"
         return "each window less the one before" if isinstance(node, IStream) else "the window before less each window"
+
+
+def _at_changes(node: Operator) -> str:
+    shared = any(isinstance(operator, WindowMatch) for operator in node.walk())
+    return f"anew at every tick where its input {'for a member ' if shared else ''}changes"
 
 
 def _always(node: Operator) -> bool:
@@ -213,7 +222,7 @@ _REMARKS: dict[type[Operator], Callable[[_Description, Any], str]] = {
     IStream: _Description.to_stream,
     DStream: _Description.to_stream,
     StreamLookup: lambda self, node: "tuple by tuple",
-    StreamMatch: lambda self, node: _MATCHED,
+    StreamMatch: lambda self, node: self._matched,
     WindowMatch: lambda self, node: _MATCHED,
     MemberWindow: _Description.time_window,
     RelationChanges: lambda self, node: "what enters and leaves at each tick",

@@ -4,6 +4,8 @@ A stage is one of three kinds of work:
 - a *linear* stage selects and projects the tuples of one log, tuple by tuple;
 - a *look-up* stage puts each tuple beside the rows of a table;
 - a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation.
+Beside a stage that numbers its tuples for each member of a query class, there is another now and then that writes down
+how far each has come.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.sharing import StreamMatch
+from eddyline.algebra.sharing import NUMBER, LastNumbers, StreamMatch
 from eddyline.algebra.stream import (
     DStream,
     IStream,
@@ -29,7 +31,9 @@ from eddyline.algebra.tag import Tagger
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
 from eddyline.errors import NotSupported
 
-LINEAR, LOOKUP, WINDOWS, STREAM, RELATION = "linear", "lookup", "windows", "stream", "relation"
+LINEAR, LOOKUP, WINDOWS, STREAM, RELATION, NUMBERS = "linear", "lookup", "windows", "stream", "relation", "numbers"
+#: behind the name of a stage, the stage that writes its numbers down
+_ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
 _TO_STREAM = (RStream, IStream, DStream)
@@ -58,6 +62,22 @@ class Stage:
     def schema(self) -> Schema:
         return self.plan.schema
 
+    @property
+    def counts_for_each(self) -> bool:
+        """Whether its tuples are numbered for each member of a query class; in a linear one they keep their numbers."""
+        return self.kind in (STREAM, LOOKUP) and self.schema.fields[-1].name == NUMBER
+
+    @property
+    def its_numbers(self) -> Stage:
+        """The stage that writes down how far each member has come."""
+        assert isinstance(self.plan, StreamOp)
+        return Stage(f"{self.name}{_ITS_NUMBERS}", NUMBERS, LastNumbers(self.plan), self.columns[-1:])
+
+
+def numbered_by(name: str) -> str:
+    """The name of the stage whose numbers a stage writes down; of any other its own."""
+    return name.removesuffix(_ITS_NUMBERS)
+
 
 def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
     """The stages of a query, each after those whose logs it reads."""
@@ -80,6 +100,8 @@ class _Cutter:
             return plan.with_inputs(self._windows(plan.inputs[0]))
         if isinstance(plan, StreamLookup):
             return plan.with_inputs(self._tuples(plan.input), plan.table)
+        if _is_matched_lookup(plan):
+            return plan.with_inputs(self.rest_of(plan.inputs[0]))
         if isinstance(plan, StreamOp):
             return self._tuples(plan)
         return self._windows(plan)
@@ -100,7 +122,7 @@ class _Cutter:
         """A chain of selections and projections over a log; what else is below becomes a stage."""
         if isinstance(plan, _FROM_LOG):
             return plan
-        if isinstance(plan, _PER_TUPLE):
+        if isinstance(plan, _PER_TUPLE) and not _is_matched_lookup(plan):
             return plan.with_inputs(self._tuples(plan.input))
         return self._stage(plan)
 
@@ -125,9 +147,14 @@ def _kind(plan: Operator) -> str:
         return WINDOWS
     if isinstance(plan, RelationChanges):
         return RELATION
-    if isinstance(plan, StreamLookup):
+    if isinstance(plan, StreamLookup) or _is_matched_lookup(plan):
         return LOOKUP
     return STREAM if isinstance(plan, _TO_STREAM) else LINEAR
+
+
+def _is_matched_lookup(plan: Operator) -> bool:
+    """Whether it says what members of a query class want of a look-up: only that gets an index."""
+    return isinstance(plan, StreamMatch) and isinstance(plan.input, StreamLookup)
 
 
 def is_relation(plan: Operator) -> bool:

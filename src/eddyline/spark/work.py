@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
+from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.window import Scan
 from eddyline.log.results import StageResult
@@ -15,7 +16,7 @@ from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
-from eddyline.spark.evaluate.difference import HEADER, NUMBER, Said
+from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
 from eddyline.spark.evaluate.lookup import desired_lookup
@@ -23,8 +24,9 @@ from eddyline.spark.evaluate.relational import with_rank
 from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.literal import back_quoted, spark_type
+from eddyline.spark.numbering import last_numbers, of_standing_members
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-from eddyline.spark.stages import LINEAR, LOOKUP, RELATION, STREAM, WINDOWS, Stage, is_relation
+from eddyline.spark.stages import LINEAR, LOOKUP, NUMBERS, RELATION, STREAM, WINDOWS, Stage, is_relation
 from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ def once_frame(plan: Operator, view: Batch) -> DataFrame:
 
 def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame, list[str]] | None:
     diff = f"CAST({DIFF} AS TINYINT) AS {DIFF}"
+    if stage.kind == NUMBERS:
+        frame = _numbers(stage, view, had)
+        return None if frame is None else (frame, [INDEX, TICK, diff])
     if stage.kind == LINEAR:
         frame = _linear(stage, view)
         return None if frame is None else (frame, [INDEX, TICK, diff])
@@ -63,7 +68,8 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
     extra = [key for key in desired.keys if key != T]
     said = _said(stage, view, desired, had)
     if stage.kind in (STREAM, LOOKUP):
-        return difference.stream_difference(desired, said), [INDEX, TICK, diff, *extra]
+        member = columns_of(desired.width)[-1] if stage.counts_for_each else None
+        return difference.stream_difference(desired, said, member), [INDEX, TICK, diff, *extra]
     if stage.kind == RELATION:
         return difference.relation_difference(desired, said), [TICK, diff]
     if view.members is None:
@@ -75,6 +81,16 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
         frame = with_rank(stage.plan, frame, [NUMBER, DIFF, HEADER], len(stage.schema))
         system.append(f"CAST({RANK} AS BIGINT) AS {RANK}")
     return frame, system
+
+
+def _numbers(stage: Stage, view: Batch, had: StageResult | None) -> Frame | None:
+    """How far each member has come, as rows of a log: the stage is that which writes down the numbers of another."""
+    assert isinstance(stage.plan, LastNumbers)
+    known = None if had is None else last_numbers(stage, view, had)
+    if known is None:
+        return None
+    system = [f"{LAST} AS {INDEX}", f"0L AS {TICK}", f"0 AS {DIFF}"]
+    return of_standing_members(known, view).selectExpr(*system, f"{QUERY} AS c0")
 
 
 def _linear(stage: Stage, view: Batch) -> Frame | None:
@@ -92,7 +108,7 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
     plan = stage.plan
     if stage.kind == WINDOWS:
         return desired_windows(plan, view)
-    if isinstance(plan, StreamLookup):
+    if isinstance(plan, StreamLookup | StreamMatch):
         return desired_lookup(plan, view)
     if stage.kind == RELATION or is_relation(plan):
         return desired_relation(plan, view)
@@ -104,17 +120,18 @@ def _said(stage: Stage, view: Batch, desired: Desired, had: StageResult | None) 
     """What was said before about the windows in question, read only if there can be any."""
     if had is None:
         return Said(None, 0)
+    numbers = last_numbers(stage, view, had) if stage.counts_for_each else None
     if not desired.again or not had.segments:
-        return Said(None, had.count)
+        return Said(None, had.count, numbers)
     place = TICK if desired.place == T else desired.place
     zones = ((s, s.tick if place == TICK else s.place) for s in had.segments)
     segments = [segment for segment, zone in zones if zone is None or desired.again.meets(*zone)]
     if not segments:
-        return Said(None, had.count)
+        return Said(None, had.count, numbers)
     frame = _read(stage, view, desired, segments).where(desired.again.condition(place))
     if desired.among is not None:
         frame = frame.join(desired.among, list(desired.keys), "left_semi")
-    return Said(frame, had.count)
+    return Said(frame, had.count, numbers)
 
 
 def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segment]) -> Frame:
@@ -150,7 +167,7 @@ class Scans:
     ) -> Callable[[str, Spans | None], Sequence[Snapshot]]:
         """The snapshots of a stage's tables; a new one is taken if a scan is due in this batch."""
         for scan in (op for op in stage.plan.walk() if isinstance(op, Scan)):
-            if isinstance(stage.plan, StreamLookup):
+            if stage.kind == LOOKUP:
                 continue  # sees the table as it stands at each tuple
             self._take_if_due(f"{stage.name}\n{scan.table}", scan, start, now, before)
 

@@ -14,7 +14,7 @@ from eddyline.log.segment import DIFF, Segment
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.difference import HEADER
 from eddyline.spark.evaluate.frames import Frame
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import Stage, numbered_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -52,8 +52,8 @@ def segment_schema(columns: Sequence[str], stage: Stage) -> pa.Schema:
 
 
 def folder_of(stage: Stage) -> str:
-    """Where the segments of a stage's log are."""
-    return f"results/{stage.name}"
+    """Where the segments of a stage's log are, and the numbers that its members have come to."""
+    return f"results/{numbered_by(stage.name)}"
 
 
 def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: str) -> DataFrame:

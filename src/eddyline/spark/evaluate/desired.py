@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import RelationChanges, WindowSort
+from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
 from eddyline.spark.evaluate import looped
@@ -13,6 +14,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
 from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.members import BEGIN, SLIDE
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
 from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, of_members, relation
 from eddyline.spark.evaluate.relational import order_of
@@ -110,12 +112,30 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
     if not scope.places:
         return None
     if not compares:
-        made = windows(plan.input, batch, scope.places, scope.by)
+        made = _begun(windows(plan.input, batch, scope.places, scope.by), batch)
         return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
     earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
-    made = windows(plan.input, batch, earlier, scope.by)
+    made = _begun(windows(plan.input, batch, earlier, scope.by), batch)
+    if any(isinstance(operator, MemberWindow) for operator in plan.walk()):
+        made = _with_own_slides(made, batch)
     rows = _differences(made, isinstance(plan, DStream), scope)
     return Desired(rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
+
+
+def _begun(made: Windows, batch: Batch) -> Windows:
+    """The windows of the members of a class, whose numbers are the last column: each from its own beginning on."""
+    if batch.members is None or batch.members.begin <= batch.start:
+        return made
+    numbered = made.rows.selectExpr("*", f"{made.columns[-1]} AS {QUERY}")
+    begun = numbered.join(batch.members.begins(batch.frames), QUERY).where(f"{T} >= {BEGIN}")
+    return made.with_rows(begun.select(*made.head, *made.columns))
+
+
+def _with_own_slides(made: Windows, batch: Batch) -> Windows:
+    """Each row with the ticks to the next window of its member."""
+    assert batch.members is not None
+    numbered = made.rows.selectExpr("*", f"{made.columns[-1]} AS {QUERY}")
+    return made.with_rows(numbered.join(batch.members.own_slides(batch.frames), QUERY))
 
 
 def _order(plan: Operator) -> tuple[str, ...]:
@@ -139,7 +159,9 @@ def _differences(made: Windows, leaving: bool, scope: Scope) -> Frame:
     head = made.head
     here, before = (1, -1) if not leaving else (-1, 1)
     same = f"struct({', '.join(head)}, {here} AS _w)"
-    if made.grid is not None and made.keys == (T,):
+    if SLIDE in made.rows.columns:
+        rows, following = made.rows, f"struct({T} + {SLIDE} AS {T}, {before} AS _w)"
+    elif made.grid is not None and made.keys == (T,):
         rows, following = made.rows, f"struct({T} + {made.grid[1]} AS {T}, {before} AS _w)"
     else:
         assert made.listed is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.algebra.sharing import QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
 from eddyline.spark.evaluate.desired import Desired
@@ -14,6 +15,8 @@ from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.tuples import NET
 from eddyline.spark.evaluate.windows import T
 
+#: of a member of a query class, the last number that it was given
+LAST = "_last"
 #: marks the row that says that a window is there (or no longer), also if it is empty
 HEADER = "_header"
 NUMBER = "_window"
@@ -25,14 +28,19 @@ class Said:
 
     rows: Frame | None  # None: nothing that matters here
     count: int  # tuples or windows numbered so far
+    numbers: Frame | None = None  # of a query class whose members count for themselves: `_query` and `_last`
 
 
-def stream_difference(desired: Desired, said: Said) -> Frame:
-    """For streams: `_index`, `_tick`, `_diff`, keys, c0, …; replaced tuples keep their index."""
+def stream_difference(desired: Desired, said: Said, member: str | None = None) -> Frame:
+    """For streams: `_index`, `_tick`, `_diff`, keys, c0, …; replaced tuples keep their index.
+
+    In a query class each `member`, a column of the rows, has its own stream, and its own indexes.
+    """
     columns, keys = columns_of(desired.width), [key for key in desired.keys if key != T]
+    arrival = ", ".join([*desired.keys, *desired.order, *columns])
     if said.rows is None:
-        rows = desired.rows.selectExpr(*desired.head, *columns)
-        return _numbered(rows, desired, said.count).selectExpr(INDEX, f"{T} AS {TICK}", f"1 AS {DIFF}", *keys, *columns)
+        rows = desired.rows.selectExpr(*desired.head, *columns, f"CAST(NULL AS BIGINT) AS {INDEX}", f"1 AS {DIFF}")
+        return _numbered(rows, arrival, said, member).selectExpr(INDEX, f"{T} AS {TICK}", DIFF, *keys, *columns)
     head = desired.head
     old = grouped(said.rows, [INDEX, TICK, *keys, *columns], [NET]).where(f"{DIFF} > 0")
     both = desired.rows.selectExpr(*head, *columns, f"CAST(NULL AS BIGINT) AS {INDEX}").unionAll(
@@ -47,21 +55,29 @@ def stream_difference(desired: Desired, said: Said) -> Frame:
     matched = grouped(copies, [*head, *columns, "_copy"], sides).where("(_was IS NULL) = _is")
     events = matched.selectExpr(*head, *columns, "_was", f"IF(_is, 1, -1) AS {DIFF}")
     # in each window, the first that comes takes the place of the first that goes, and so on
-    window = ", ".join(desired.keys)
+    window = ", ".join([*desired.keys, *_each(member)])
     order = ", ".join(["_was", *desired.order, *columns])
     placed = events.selectExpr(
         "*", f"row_number() OVER (PARTITION BY {window}, {DIFF} ORDER BY {order}) AS _place"
     ).selectExpr("*", f"max(_was) OVER (PARTITION BY {window}, _place) AS {INDEX}")
-    arrival = ", ".join([*desired.keys, *desired.order, *columns])
-    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {arrival})"
-    return placed.selectExpr(
-        f"coalesce({INDEX}, {said.count}L + {fresh}) AS {INDEX}", f"{T} AS {TICK}", DIFF, *keys, *columns
-    )
+    return _numbered(placed, arrival, said, member).selectExpr(INDEX, f"{T} AS {TICK}", DIFF, *keys, *columns)
 
 
-def _numbered(rows: Frame, desired: Desired, count: int) -> Frame:
-    order = ", ".join([*desired.keys, *desired.order, *columns_of(desired.width)])
-    return rows.selectExpr(f"{count}L + row_number() OVER (ORDER BY {order}) AS {INDEX}", "*")
+def _numbered(rows: Frame, arrival: str, said: Said, member: str | None) -> Frame:
+    """Those without an index get the next ones."""
+    others = [column for column in rows.columns if column != INDEX]
+    last = f"{said.count}L" if member is None else "0L"
+    if said.numbers is not None:
+        assert member is not None
+        rows = rows.selectExpr("*", f"{member} AS {QUERY}").join(said.numbers, QUERY, "left")
+        last = f"coalesce({LAST}, 0L)"
+    among = ", ".join([f"{INDEX} IS NULL", *_each(member)])
+    fresh = f"row_number() OVER (PARTITION BY {among} ORDER BY {arrival})"
+    return rows.selectExpr(f"coalesce({INDEX}, {last} + {fresh}) AS {INDEX}", *others)
+
+
+def _each(member: str | None) -> list[str]:
+    return [] if member is None else [member]
 
 
 def relation_difference(desired: Desired, said: Said) -> Frame:

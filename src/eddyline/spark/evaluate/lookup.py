@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.stream import StreamLookup
 from eddyline.algebra.window import Scan
 from eddyline.errors import InvalidAlgebra
@@ -9,17 +10,24 @@ from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.desired import Desired
 from eddyline.spark.evaluate.frames import grouped, joined
+from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.product import predicate_sql
 from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
+from eddyline.spark.expression import names_of
 from eddyline.spark.spans import NOTHING, Spans
 
 #: the index of the tuple that a row was made for
 MADE_FOR = "_k0"
 
 
-def desired_lookup(node: StreamLookup, batch: Batch) -> Desired | None:
-    """The rows of the tuples that the batch brings; a revised tuple meets the table as it stands now."""
+def desired_lookup(plan: StreamLookup | StreamMatch, batch: Batch) -> Desired | None:
+    """The rows of the tuples that the batch brings; a revised tuple meets the table as it stands now.
+
+    With a match above, each of them once for every member of the query class that wants it.
+    """
+    node = plan.input if isinstance(plan, StreamMatch) else plan
+    assert isinstance(node, StreamLookup)
     log = log_of(node.input, batch)
     if not log.fresh:
         return None
@@ -31,15 +39,20 @@ def desired_lookup(node: StreamLookup, batch: Batch) -> Desired | None:
     revised = any(segment.minus for segment in log.fresh)
     if revised:
         frame = grouped(frame, [INDEX, TICK, *columns], [NET]).where(f"{DIFF} <> 0")
-    tuples = frame.where(f"{DIFF} > 0").selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns)
+    tuples = frame.where(f"{DIFF} > 0").selectExpr(INDEX, TICK, *columns)
     table = batch.tables(node.table.table, batch.frames).selectExpr(*(f"c{i} AS c{i + first}" for i in range(second)))
     if node.predicate is None:
         made = tuples.crossJoin(table)
     else:
         made = joined(tuples, table, predicate_sql(node.predicate, node.schema, []))
-    rows = made.selectExpr(MADE_FOR, T, *columns_of(first + second))
+    if isinstance(plan, StreamMatch):
+        assert batch.members is not None
+        names = names_of(node.schema, columns_of(first + second))
+        made = matched(plan, made, [INDEX, TICK], names, batch.members, batch.frames)
+    width = len(plan.schema)
+    rows = made.selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns_of(width))
     if not revised:
-        return Desired(rows, (MADE_FOR,), first + second, NOTHING, MADE_FOR)
+        return Desired(rows, (MADE_FOR,), width, NOTHING, MADE_FOR)
     again = Spans.of(segment.index for segment in log.fresh if segment.minus)
     concerned = frame.selectExpr(f"{INDEX} AS {MADE_FOR}").distinct()
-    return Desired(rows, (MADE_FOR,), first + second, again, MADE_FOR, among=concerned)
+    return Desired(rows, (MADE_FOR,), width, again, MADE_FOR, among=concerned)

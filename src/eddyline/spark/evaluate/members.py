@@ -14,6 +14,8 @@ from eddyline.spark.evaluate.frames import Frame, Frames, few
 SINCE = "_since"
 #: the tick from which on it is answered, if its answers are about ticks
 BEGIN = "_begin"
+#: the ticks from one of its windows to the next
+SLIDE = "_slide"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class Members:
     def begins(self, frames: Frames) -> Frame:
         """From which tick on each is answered."""
         return self._all_with([BEGIN], frames)
+
+    def own_slides(self, frames: Frames) -> Frame:
+        """The slide of each, where they have windows of their own; these are the last that is known of a member."""
+        return self._all_with([f"_a{self.above - 1}"], frames).selectExpr(QUERY, f"_a{self.above - 1} AS {SLIDE}")
 
     def _all_with(self, more: Sequence[str], frames: Frames) -> Frame:
         columns = [QUERY, *more]

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from eddyline.algebra.node import Operator
+from eddyline.algebra.sharing import MemberWindow
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -93,6 +94,8 @@ def changed_relation(node: Operator, batch: Batch) -> Spans:
 
 def holds(node: Operator, batch: Batch, tick: int) -> int:
     """The last tick at which a window that stands at or before the given tick is still the latest."""
+    if isinstance(node, MemberWindow):
+        return tick + node.pace - 1
     if isinstance(node, TimeWindow | HopWindow):
         grid = grid_of(node, batch)
         return grid.at_or_before(tick) + grid.step - 1
@@ -111,6 +114,8 @@ def holds(node: Operator, batch: Batch, tick: int) -> int:
 
 def lookback(node: Operator, batch: Batch, tick: int) -> int:
     """A tick from which on the windows include the latest ones at or before the given tick."""
+    if isinstance(node, MemberWindow):
+        return tick - node.pace + 1  # the latest of each member
     if isinstance(node, TimeWindow | HopWindow):
         return grid_of(node, batch).at_or_before(tick)
     if isinstance(node, Scan) and node.interval is not None:

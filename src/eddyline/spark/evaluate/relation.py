@@ -2,7 +2,8 @@
 
 A relation is asked for over a few stretches of ticks; lifetimes are cut to them. Selection, projection and inner joins
 work on lifetimes directly (a joined row lives while both its parts do). Whatever must look at a whole relation (groups,
-DISTINCT, LIMIT, outer joins) is computed at the ticks where something changes, and stands until the next of them.
+DISTINCT, LIMIT, outer joins) is computed at the ticks where something changes, and stands until the next of them. In a
+query class each member has a relation of its own, which is looked at where that one changes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
-from eddyline.algebra.sharing import QUERY, WindowMatch
+from eddyline.algebra.sharing import NUMBER, QUERY, WindowMatch
 from eddyline.algebra.window import LatestRowsWindow, OneRow, RangeWindow, Scan
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import INDEX, TICK
@@ -36,7 +37,7 @@ from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
 from eddyline.spark.evaluate.timed import window_list
 from eddyline.spark.evaluate.tuples import log_of, tuples
-from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.evaluate.windows import WHOSE, T, Windows
 from eddyline.spark.expression import spark_sql
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
 
@@ -93,7 +94,10 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
         below, names = relation(node.input, batch, asked), relational.names_in(node.input.schema)
         return matched(node, below, _LIFE, names, batch.members, batch.frames)
     if isinstance(node, WindowAggregation):
-        return _at_changes([node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0], batch))
+        every = node.members or not node.keys  # then there is a row also where nothing is
+        return _at_changes(
+            [node.input], batch, asked, lambda windows: relational.aggregate(node, windows[0], batch), every
+        )
     if isinstance(node, WindowDistinct):
         return _at_changes([node.input], batch, asked, lambda windows: relational.distinct(windows[0]))
     if isinstance(node, WindowSort):
@@ -207,12 +211,24 @@ def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) 
 
 
 def _at_changes(
-    inputs: Sequence[Operator], batch: Batch, asked: Asked, compute: Callable[[list[Windows]], Windows]
+    inputs: Sequence[Operator],
+    batch: Batch,
+    asked: Asked,
+    compute: Callable[[list[Windows]], Windows],
+    every: bool = False,
 ) -> Frame:
-    """Compute something at every tick where an input changes; its result stands until the next such tick."""
+    """Compute something at every tick where an input changes; its result stands until the next such tick.
+
+    `every`: it has a result also where the input is empty.
+    """
     frames = [relation(node, batch, asked) for node in inputs]
-    stops = _stops(frames, batch, asked)
-    made = compute([_windows_at(frame, stops, len(node.schema)) for frame, node in zip(frames, inputs, strict=True)])
+    names = inputs[0].schema.names
+    whose = f"c{names.index(NUMBER)}" if NUMBER in names else None
+    own = None if whose is None else _stops_of_members(frames[0], whose, batch, asked, every)
+    stops = _stops(frames, batch, asked) if own is None else own
+    made = compute(
+        [_windows_at(frame, stops, len(node.schema), whose) for frame, node in zip(frames, inputs, strict=True)]
+    )
     return made.rows.selectExpr(f"{T} AS {FROM}", f"{_NEXT} - 1 AS {UNTIL}", *made.columns)
 
 
@@ -222,10 +238,13 @@ def windows_at(frame: Frame, stops: Frame, width: int) -> Windows:
     return Windows(made.rows.drop(_NEXT), stops, (T,), width)
 
 
-def _windows_at(frame: Frame, stops: Frame, width: int) -> Windows:
+def _windows_at(frame: Frame, stops: Frame, width: int, whose: str | None = None) -> Windows:
     """Each window also knows the tick of the next one, if the stops do."""
     head = stops.columns
-    made = joined(frame, few(stops), f"{T} BETWEEN {FROM} AND {UNTIL}")
+    condition = f"{T} BETWEEN {FROM} AND {UNTIL}"
+    if whose is not None:
+        condition = f"{whose} = {WHOSE} AND {condition}"
+    made = joined(frame, few(stops), condition)
     return Windows(made.selectExpr(*head, *(f"c{i}" for i in range(width))), stops, tuple(head), width)
 
 
@@ -237,6 +256,18 @@ def _stops(frames: list[Frame], batch: Batch, asked: Asked) -> Frame:
         ticks = ticks.unionAll(frame.selectExpr(f"explode(array({FROM}, {UNTIL} + 1)) AS {T}"))
     following = f"lead({T}) OVER (ORDER BY {T}) AS {_NEXT}"
     return ticks.distinct().selectExpr(T, following).where(asked.parts.condition(T))
+
+
+def _stops_of_members(frame: Frame, whose: str, batch: Batch, asked: Asked, every: bool) -> Frame:
+    """The same for the relation of each member of a query class, with `_whose` it is; of `every` one, also if empty."""
+    ticks = frame.selectExpr(f"{whose} AS {WHOSE}", f"explode(array({FROM}, {UNTIL} + 1)) AS {T}")
+    if every:  # where a relation is empty, nothing but the edges of its stretches tells
+        assert batch.members is not None
+        edges = ", ".join(f"{low}L, {high + 1}L" for low, high in asked.parts)
+        everyone = batch.members.everyone(batch.frames)
+        ticks = ticks.unionAll(everyone.selectExpr(f"{QUERY} AS {WHOSE}", f"explode(array({edges})) AS {T}"))
+    following = f"lead({T}) OVER (PARTITION BY {WHOSE} ORDER BY {T}) AS {_NEXT}"
+    return ticks.distinct().selectExpr(WHOSE, T, following).where(asked.parts.condition(T))
 
 
 # -- results ----------------------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from eddyline.algebra.sharing import QUERY, MemberWindow, WindowMatch
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
-from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.frames import Frame, grouped, joined
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
-from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.evaluate.windows import WHOSE, T, Windows
 from eddyline.spark.expression import Names, aggregate_sql, names_of, spark_sql
 from eddyline.spark.spans import Spans
 
@@ -92,7 +92,10 @@ def in_every_window(node: WindowAggregation, listed: Frame, batch: Batch, prefix
     assert batch.members is not None
     keys = [QUERY, *(f"_a{i}" for i in range(len(node.keys) - 1))]
     everyone = batch.members.everyone(batch.frames)
-    every = listed.crossJoin(everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys))))
+    named = everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys)))
+    if WHOSE in listed.columns:
+        return joined(listed, named, f"{WHOSE} = {prefix}0")
+    every = listed.crossJoin(named)
     own = any(isinstance(operator, MemberWindow) for operator in node.walk())
     return every.where(f"pmod({T}, {prefix}{len(keys) - 1}) = 0") if own else every
 

@@ -9,6 +9,8 @@ from eddyline.spark.evaluate.frames import Frame
 
 #: the tick of a window
 T = "_t"
+#: the member of a query class that has a window, where each has its own list of them
+WHOSE = "_whose"
 
 
 @dataclass(frozen=True)
