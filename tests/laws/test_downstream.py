@@ -13,7 +13,9 @@ from laws.streams import EXAMPLES, Data, all_queries, data, hop_windows, one_inp
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
 
-aggregations = one_input(st.one_of(time_windows, hop_windows)).filter(lambda query: "GROUP BY" in query or "AS x" in query)
+aggregations = one_input(st.one_of(time_windows, hop_windows)).filter(
+    lambda query: "GROUP BY" in query or "AS x" in query
+)
 several = st.lists(
     st.one_of(
         aggregations,

@@ -74,6 +74,8 @@ class Batch:
     members: Members | None = None  # of a query class
     indexes: Spans = EVERYTHING  # of the tuples that are new to a stage which works tuple by tuple
     slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation
+    #: if there is a list, what slices cannot answer is put there instead of being answered from tuples
+    doubts: list[Frame] | None = None
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

@@ -155,6 +155,9 @@ def windows_of_slices(
     doubt = _doubt(plan)
     if doubt is not None:
         doubted = merged.where(doubt).select(T).distinct()
+        if batch.doubts is not None:
+            batch.doubts.append(doubted)
+    if doubt is not None and batch.doubts is None:
         rows = rows.join(doubted, [T], "left_anti")
         seldom = replace(batch, on_read=lambda rows: None)  # as a rule nothing is in doubt, and then nothing is read
         asked_again = from_tuples(seldom, known).rows.join(doubted, [T], "left_semi")
