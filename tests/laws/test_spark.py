@@ -67,8 +67,9 @@ def test_sparks_own_plans_fold_to_what_the_reference_folds_to(
         agree(several, given_data, batch_rows)
 
 
-def agree(several: list[str], given_data: Data, batch_rows: int) -> None:
-    sql = "".join(f"{query};\n" for query in several)
+def agree(several: list[str], given_data: Data, batch_rows: int, revisions: str = "upstream") -> None:
+    settings_ = f"WITH (revisions = '{revisions}')"
+    sql = "".join(f"CREATE QUERY q{number} {settings_} AS {query};\n" for number, query in enumerate(several, 1))
     session = run(sql, given_data, batch_rows)
     wanted = session.collected
     answers, rejects = spark_answers(sql, given_data, batch_rows)

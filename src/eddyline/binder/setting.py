@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from eddyline.binder.position import position_of
-from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM, BoundQuery
 from eddyline.errors import DuplicateName, InvalidDefinition, Position, UnknownName, nearest
 from eddyline.language import syntax
 
@@ -44,4 +44,14 @@ def _priority(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     return replace(query, priority=checked_priority(number, position_of(value)))
 
 
-_SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {"priority": _priority}
+def _revisions(query: BoundQuery, value: exp.Expr) -> BoundQuery:
+    way = value.name.lower() if isinstance(value, exp.Literal) and value.is_string else ""
+    if way not in (UPSTREAM, DOWNSTREAM):
+        raise InvalidDefinition(f"revisions is '{UPSTREAM}' or '{DOWNSTREAM}', not {value.sql()}", position_of(value))
+    return replace(query, revisions=way)
+
+
+_SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {
+    "priority": _priority,
+    "revisions": _revisions,
+}

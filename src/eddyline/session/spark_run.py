@@ -162,7 +162,7 @@ class SparkRun(ScriptRun):
 
     def _explained(self, step: Show) -> str:
         start = step.query.started(self._starts.of(step.query.streams))
-        question = Question(step.name, step.plan, step.query.columns, step.rules, start)
+        question = Question(step.name, step.plan, step.query.columns, step.rules, start, step.query.revisions)
         return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
 
     def _attach(self, step: AttachOnce) -> None:

@@ -18,7 +18,7 @@ from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Position, Results, StageResult
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
-from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
@@ -27,7 +27,7 @@ from eddyline.spark.past import Piece
 from eddyline.spark.planning import planned
 from eddyline.spark.routes import Routes
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
-from eddyline.spark.stages import Stage, numbered_by
+from eddyline.spark.stages import SLICES, Stage, numbered_by
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
@@ -154,7 +154,7 @@ class BatchWork:
                 view = self._view(way, stage, mine, scans)
                 if view is not None:
                     views[stage] = view
-            begun = {stage.name: view.start for stage, view in views.items()}
+            begun = {stage.name: _beginning(stage, view) for stage, view in views.items()}
             views.update(self._numbers_due(views))
             made = segments_by_stage(self._written(views))
             added.stages.update(self._stopped_among(level))
@@ -292,7 +292,7 @@ class BatchWork:
         if stretch.after.entry <= query.entry:
             return None  # what this batch takes in came before the query
         had = self._had.get(stage.name)
-        start = query.start if had is None else had.start
+        start = self._start(way, stage)
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
@@ -317,7 +317,27 @@ class BatchWork:
         view.on_read = self._count
         if piece is not None:
             view.indexes = piece.indexes
+        view.slices = self._slices(way, stage, mine)
         return view
+
+    def _slices(self, way: _Way, stage: Stage, logs: Mapping[str, Log]) -> KeptSlices | None:
+        """What earlier batches have kept for a stage, or for the one that it stands beside."""
+        keeper = next((one for one in way.stages if one.kind == SLICES), None)
+        if keeper is None or stage not in (keeper, way.stages[-2]):
+            return None
+        had = self._had.get(keeper.name)
+        if had is not None and had.start is not None:
+            return KeptSlices(had.start, keeper.columns, keeper.schema, had.segments)
+        # tuples that had come before were not counted: slices are whole from the tick behind the last of them on
+        (log,) = (logs[name] for name in keeper.streams)
+        fresh = {segment.path for segment in log.fresh}
+        first = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW)
+        return KeptSlices(first, keeper.columns, keeper.schema, ())
+
+    def _start(self, way: _Way, stage: Stage) -> int | None:
+        """The tick at which a query began, as far as it is known; its slices are counted from another one."""
+        had = self._had.get(way.query.name if stage.kind == SLICES else stage.name)
+        return way.query.start if had is None else had.start
 
     def _has_failed(self, way: _Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)
@@ -412,6 +432,13 @@ def _result(had: StageResult, segments: Sequence[Segment], start: int) -> StageR
     plus = sum(segment.rows for segment in segments) - minus
     touched = Spans.of(segment.tick for segment in segments).parts
     return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
+
+
+def _beginning(stage: Stage, view: Batch) -> int:
+    """From which tick on a stage has something to say, or to keep."""
+    if stage.kind == SLICES and view.slices is not None:
+        return view.slices.first
+    return view.start
 
 
 def _as_of(stage: StageResult, batch: int) -> StageResult:

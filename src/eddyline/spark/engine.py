@@ -13,7 +13,7 @@ import pyarrow as pa
 from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import Form
 from eddyline.algebra.user_function import UserFunction
-from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.catalog import DOWNSTREAM, BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
@@ -30,6 +30,7 @@ from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_work import given_logs
 from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
 from eddyline.spark.fairness import Policy
 from eddyline.spark.kernel_job import use_kernels
@@ -131,7 +132,7 @@ class Engine:
 
         Gives its seat if it is a member of a query class; that only if nothing has passed yet.
         """
-        stages = cut(name, plan, query.columns)
+        stages = _stages(name, plan, query, history)
         clock = self.ingest.clock
         standing = Standing(name, stages, start, history, Clock(_tick(clock.reached), _tick(clock.closed)))
         seat = None if self.journal.number else self.seat(query, start)
@@ -195,7 +196,7 @@ class Engine:
         before all that.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
-        stages = () if plan is None else cut(name, plan, query.columns)
+        stages = () if plan is None else _stages(name, plan, query, history)
         entry, arrived = moment.entry, moment.arrived
         return Standing(name, stages, moment.start, history, created, entry, arrived, priority=query.priority)
 
@@ -399,9 +400,15 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     return found
 
 
+def _stages(name: str, plan: Operator, query: BoundQuery, history: bool) -> list[Stage]:
+    stages = cut(name, plan, query.columns)
+    # one that looks back counts the past in steps of its own, which say nothing about single tuples
+    return with_slices(stages) if query.revisions == DOWNSTREAM and not history else stages
+
+
 def shared_shape(query: BoundQuery) -> Shape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
-    shape = shape_of_query(query)
+    shape = None if query.revisions == DOWNSTREAM else shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
         query.__dict__[HARMLESS] = _is_harmless(shape)
     return shape if shape is not None and query.__dict__[HARMLESS] else None

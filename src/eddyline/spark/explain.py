@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from eddyline.algebra.node import Operator
 from eddyline.algebra.user_function import plain_names
 from eddyline.algebra.window import HopWindow, Scan, TimeWindow
+from eddyline.catalog.catalog import DOWNSTREAM
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
+from eddyline.spark.evaluate.kept import correctable_or_reason
 from eddyline.spark.kernel_job import MOST_ROWS, reason_for_spark, works_of
 from eddyline.spark.physical import described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
-from eddyline.spark.stages import Stage, cut
+from eddyline.spark.stages import LINEAR, LOOKUP, Stage, cut
 from eddyline.spark.work import once_frame, stage_frame
 from eddyline.spark.writer import written
 
@@ -40,6 +42,7 @@ class Question:
     columns: tuple[str, ...]
     rules: tuple[str, ...] = ()
     start: int | None = None  # None: at the first tick there is
+    revisions: str | None = None  # how it is to be corrected; None: it does not stand
 
 
 def explain(engine: Engine, question: Question) -> str:
@@ -65,7 +68,20 @@ def heading(stage: Stage) -> str:
 
 
 def footing(question: Question) -> list[str]:
-    return ["engine: spark", f"rules applied: {', '.join(question.rules) or 'none'}"]
+    return [*_corrections(question), "engine: spark", f"rules applied: {', '.join(question.rules) or 'none'}"]
+
+
+def _corrections(question: Question) -> list[str]:
+    """Where corrections of answers come from, and why not from elsewhere."""
+    last = cut(question.name, question.plan, question.columns)[-1]
+    if question.revisions is None or last.kind in (LINEAR, LOOKUP):
+        return []
+    found = correctable_or_reason(last.plan)
+    if isinstance(found, str):
+        return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {found}"]
+    if question.revisions == DOWNSTREAM:
+        return ["corrected downstream, from the slices that it keeps"]
+    return ["corrected upstream, from the tuples of its windows; downstream is possible"]
 
 
 def is_once(stage: Stage) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.user_function import UserFunction, functions_of
@@ -17,12 +17,12 @@ from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
-from eddyline.kernels.task import Reference, Work, done
+from eddyline.kernels.task import Reference, Trusted, Work, done
 from eddyline.log.results import StageResult
 from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frames
-from eddyline.spark.stages import LINEAR, Stage
+from eddyline.spark.stages import LINEAR, SLICES, Stage
 from eddyline.spark.work import stage_frame
 from eddyline.spark.writer import segment_schema
 
@@ -103,9 +103,25 @@ def works_of(
                     functions=functions,
                     known=dict(known),
                     few=reads <= _FEW_ROWS and not stage.tables and not sheet.found,
+                    trusted=_trusted(one, part, sheet, had, number),
                 )
             )
     return works
+
+
+def _trusted(stage: Stage, view: Batch, sheet: Sheet, had: StageResult | None, number: int) -> Trusted | None:
+    """What can be done without the tuples of windows, as long as nothing that was kept is in doubt."""
+    if view.slices is None or stage.kind == SLICES:
+        return None
+    doubts: list[Any] = []
+    frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), doubts=doubts, on_read=_nobody), had, number)
+    if frame is None or not doubts:
+        return None
+    return Trusted(cast(Frame, frame).statement(), " UNION ALL ".join(f"({doubt.statement()})" for doubt in doubts))
+
+
+def _nobody(rows: int) -> None:
+    """It was counted before."""
 
 
 def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:

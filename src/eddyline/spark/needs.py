@@ -16,7 +16,7 @@ from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
 from eddyline.log.results import Results
 from eddyline.spark.numbering import unwritten
 from eddyline.spark.spans import HIGH, LOW
-from eddyline.spark.stages import LINEAR, LOOKUP, Stage
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def _asked(stage: Stage, firm: Mapping[str, int], results: Results) -> tuple[int
     asked = {stage.name: first - back}
     for reach in reaches:
         asked[reach.log] = min(asked.get(reach.log, first), first - back + reach.left)
+    if stage.kind == SLICES:  # a slice is needed as long as its tuples are
+        asked[stage.name] = min(asked.values())
     return first, asked
 
 

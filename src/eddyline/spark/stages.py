@@ -1,9 +1,11 @@
 """Cutting a plan into stages: each reads logs and writes one, so that a derived stream is a log like any other.
 
-A stage is one of three kinds of work:
+A stage is one of four kinds of work:
 - a *linear* stage selects and projects the tuples of one log, tuple by tuple;
 - a *look-up* stage puts each tuple beside the rows of a table;
-- a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation.
+- a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation;
+- a *slices* stage keeps what an aggregation has counted and added up so far, slice by slice, for the stage it stands
+  beside: with that, a correction need not look at tuples again.
 Beside a stage that numbers its tuples for each member of a query class, there is another now and then that writes down
 how far each has come.
 """
@@ -32,6 +34,7 @@ from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Sc
 from eddyline.errors import NotSupported
 
 LINEAR, LOOKUP, WINDOWS, STREAM, RELATION, NUMBERS = "linear", "lookup", "windows", "stream", "relation", "numbers"
+SLICES = "slices"
 #: behind the name of a stage, the stage that writes its numbers down
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
@@ -47,6 +50,7 @@ class Stage:
     kind: str
     plan: Operator
     columns: tuple[str, ...]  # of the log it writes
+    written: Schema | None = None  # of that log, if it is not what the plan gives
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -60,7 +64,7 @@ class Stage:
 
     @property
     def schema(self) -> Schema:
-        return self.plan.schema
+        return self.plan.schema if self.written is None else self.written
 
     @property
     def counts_for_each(self) -> bool:
@@ -80,7 +84,7 @@ def numbered_by(name: str) -> str:
 
 
 def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
-    """The stages of a query, each after those whose logs it reads."""
+    """The stages of a query, each after those whose logs it reads; the last one is the query's own."""
     if plan.tagged or any(isinstance(op, Tagger) or "tag" in type(op).__module__ for op in plan.walk()):
         raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
     stages: list[Stage] = []

@@ -19,6 +19,7 @@ from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_s
 from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
+from eddyline.spark.evaluate.kept import Correctable, changes_of_slices, correctable_or_reason
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
 from eddyline.spark.evaluate.tuples import NET, changes, log_of
@@ -26,7 +27,7 @@ from eddyline.spark.evaluate.windows import T
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.numbering import last_numbers, of_standing_members
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-from eddyline.spark.stages import LINEAR, LOOKUP, NUMBERS, RELATION, STREAM, WINDOWS, Stage, is_relation
+from eddyline.spark.stages import LINEAR, LOOKUP, NUMBERS, RELATION, SLICES, STREAM, WINDOWS, Stage, is_relation
 from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
     if stage.kind == LINEAR:
         frame = _linear(stage, view)
         return None if frame is None else (frame, [INDEX, TICK, diff])
+    if stage.kind == SLICES:
+        plan = correctable_or_reason(stage.plan)
+        assert isinstance(plan, Correctable)
+        frame = changes_of_slices(plan, view)
+        return None if frame is None else (frame, [TICK, diff])
     desired = _desired(stage, view)
     if desired is None:
         return None

@@ -46,6 +46,16 @@ class Snapshot:
     rows: Callable[[Frames], Frame]  # c0, c1, …
 
 
+@dataclass(frozen=True)
+class KeptSlices:
+    """The log of an aggregation's slices before the batch; it knows all tuples from the tick `first` on."""
+
+    first: int
+    columns: tuple[str, ...]
+    schema: Schema
+    segments: Sequence[Segment]
+
+
 @dataclass
 class Batch:
     """One stage in one micro-batch."""
@@ -63,6 +73,9 @@ class Batch:
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
     members: Members | None = None  # of a query class
     indexes: Spans = EVERYTHING  # of the tuples that are new to a stage which works tuple by tuple
+    slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation
+    #: if there is a list, what slices cannot answer is put there instead of being answered from tuples
+    doubts: list[Frame] | None = None
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

@@ -30,6 +30,7 @@ from eddyline.spark.evaluate import looped, relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import row_windows, row_windows_at
 from eddyline.spark.evaluate.frames import Frame
+from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason, windows_of_slices
 from eddyline.spark.evaluate.product import product
 from eddyline.spark.evaluate.reach import lookback
 from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
@@ -70,10 +71,7 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
         left, right = (windows(side, batch, _reaching_back(side, batch, asked)) for side in (node.left, node.right))
         return product(node, left, right, asked)
     if isinstance(node, WindowAggregation):
-        sliced = sliceable(node)
-        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
-            return aggregate_slices(node, sliced, batch, asked)
-        return relational.aggregate(node, windows(node.input, batch, asked, by), batch)
+        return _aggregation(node, batch, asked, by)
     if isinstance(node, WindowMatch) and isinstance(node.input, MemberWindow):
         return relational.match_and_assign(node, batch, asked)
     if isinstance(node, WindowMatch):
@@ -89,6 +87,20 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
     if isinstance(node, WindowSort):
         return relational.sort(node, windows(node.input, batch, asked, by))
     raise InvalidAlgebra(f"the Spark engine has no {type(node).__name__}")
+
+
+def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -> Windows:
+    def from_tuples(batch: Batch, some: Spans) -> Windows:
+        sliced = sliceable(node)
+        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
+            return aggregate_slices(node, sliced, batch, some)
+        return relational.aggregate(node, windows(node.input, batch, some, by), batch)
+
+    if batch.slices is None:
+        return from_tuples(batch, asked)
+    plan = correctable_or_reason(node)
+    assert isinstance(plan, Correctable)
+    return windows_of_slices(plan, batch.slices, batch, asked, from_tuples)
 
 
 def _reaching_back(side: Operator, batch: Batch, asked: Spans) -> Spans:

@@ -11,7 +11,7 @@ from eddyline.algebra.sharing import MemberWindow, WindowMatch, predicates_of
 from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.evaluate.frames import grouped
+from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
 from eddyline.spark.evaluate.selecting import selected
@@ -22,7 +22,8 @@ from eddyline.spark.expression import spark_sql
 from eddyline.spark.partials import Partial, decompose
 from eddyline.spark.spans import Spans
 
-_SLICE = "_slice"
+#: the first tick of a slice
+SLICE = "_slice"
 _TIME_MATTERS = "it depends on the window's own time"
 
 
@@ -41,8 +42,8 @@ def sliceable(node: WindowAggregation) -> Sliced | None:
     return found if isinstance(found, Sliced) else None
 
 
-def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
-    """How slices compute the aggregation, or why they cannot."""
+def sliced_or_reason(node: WindowAggregation, whole: bool = False) -> Sliced | str:
+    """How slices compute the aggregation, or why they cannot; `whole`: the parts are somebody else's business."""
     chain: list[Operator] = []
     below: Operator = node.input
     while isinstance(below, WindowSelect | WindowProject | WindowAlias | WindowMatch):
@@ -58,6 +59,8 @@ def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
         return "its windows are not on a grid of ticks"
     if uses_window_time(*node.keys, *node.aggregates):
         return _TIME_MATTERS
+    if whole:
+        return Sliced(tuple(reversed(chain)), below, ())
     names = names_in(node.input.schema)
     parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
     for aggregate, part in zip(node.aggregates, parts, strict=True):
@@ -66,29 +69,35 @@ def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
     return Sliced(tuple(reversed(chain)), below, tuple(part for part in parts if part is not None))
 
 
-def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, ticks: Spans) -> Windows:
-    grid = grid_of(sliced.leaf, batch)
-    frame = tuples(sliced.leaf.input, batch, needed(grid, ticks))
+def chained(sliced: Sliced, frame: Frame, batch: Batch, more: tuple[str, ...] = ()) -> Frame:
+    """Tuples after the operators below the aggregation: `_tick`, the columns of `more`, and c0, c1, …"""
     for operator in sliced.chain:
         names = names_in(operator.inputs[0].schema)
         if isinstance(operator, WindowSelect):
             frame = selected(frame, operator.predicate, names)
         elif isinstance(operator, WindowProject):
-            frame = frame.selectExpr(TICK, *projected(operator.columns, names))
+            frame = frame.selectExpr(TICK, *more, *projected(operator.columns, names))
         elif isinstance(operator, WindowMatch):
             assert batch.members is not None
-            frame = matched(operator, frame, [TICK], names, batch.members, batch.frames)
+            frame = matched(operator, frame, [TICK, *more], names, batch.members, batch.frames)
+    return frame
+
+
+def keys_of(node: WindowAggregation) -> list[str]:
+    """What an aggregation groups by, as k0, k1, …"""
+    return [f"{spark_sql(key.expr, names_in(node.input.schema))} AS k{i}" for i, key in enumerate(node.keys)]
+
+
+def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, ticks: Spans) -> Windows:
+    grid = grid_of(sliced.leaf, batch)
+    frame = chained(sliced, tuples(sliced.leaf.input, batch, needed(grid, ticks)), batch)
     keys = [f"c{i}" for i in range(len(node.keys))]
     inputs = [f"c{i}" for i in range(len(node.input.schema))]
     own = isinstance(sliced.leaf, MemberWindow)
     start = (
-        f"({TICK} - pmod({TICK}, {sliced.leaf.unit}))" if isinstance(sliced.leaf, MemberWindow) else _slice_start(grid)
+        f"({TICK} - pmod({TICK}, {sliced.leaf.unit}))" if isinstance(sliced.leaf, MemberWindow) else slice_start(grid)
     )
-    keyed = frame.selectExpr(
-        f"{start} AS {_SLICE}",
-        *(f"{spark_sql(k.expr, names_in(node.input.schema))} AS k{i}" for i, k in enumerate(node.keys)),
-        *inputs,
-    )
+    keyed = frame.selectExpr(f"{start} AS {SLICE}", *keys_of(node), *inputs)
     names_of_parts = [[f"p{a}_{i}" for i in range(len(part.partials))] for a, part in enumerate(sliced.parts)]
     partials = [
         f"{text} AS {name}"
@@ -96,10 +105,10 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
         for text, name in zip(part.partials, names, strict=True)
     ]
     group_keys = [f"k{i}" for i in range(len(node.keys))]
-    slices = grouped(keyed, [_SLICE, *group_keys], partials)
+    slices = grouped(keyed, [SLICE, *group_keys], partials)
     # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
     within = ticks.within(grid.first, grid.last)
-    placed = assign_own(slices, group_keys[-3:], within, _SLICE) if own else assign(slices, grid, ticks, _SLICE)
+    placed = assign_own(slices, group_keys[-3:], within, SLICE) if own else assign(slices, grid, ticks, SLICE)
     merges = [
         f"{text} AS {name}"
         for part, names in zip(sliced.parts, names_of_parts, strict=True)
@@ -117,7 +126,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     return Windows(rows, listed, (T,), len(keys) + len(final), (grid.first, grid.step))
 
 
-def _slice_start(grid: Grid) -> str:
+def slice_start(grid: Grid) -> str:
     """Windows begin at first + left + k·step and end before first + right + 1 + k·step; slices lie between these."""
     begin, end = grid.first + grid.left, grid.first + grid.right + 1
     return f"greatest({TICK} - pmod({TICK} - {begin}, {grid.step}), {TICK} - pmod({TICK} - {end}, {grid.step}))"

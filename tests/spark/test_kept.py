@@ -1,0 +1,161 @@
+"""Downstream corrections: what is kept of an aggregation, and what a correction looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+import eddyline
+from eddyline.kernels.task import Work, done
+from eddyline.spark.evaluate.kept import correctable_or_reason
+from eddyline.spark.stages import SLICES
+from laws.without_spark import kernels_alone
+
+STREAM = "CREATE STREAM s (t INTEGER, k STRING, x INTEGER, y DOUBLE) TIMESTAMP BY t"
+TUPLES = 1_000
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Any]:
+    with kernels_alone():
+        db = eddyline.connect(str(tmp_path / "db"))
+        db.sql(STREAM)
+        yield db
+        db.close()
+
+
+def fill(db: Any, query: str, revisions: str = "downstream") -> Any:
+    """A query over windows of a thousand ticks, two of which are due."""
+    db.sql(f"CREATE QUERY q WITH (revisions = '{revisions}') AS {query}")
+    for first in range(0, 2 * TUPLES + 1, TUPLES // 4):
+        ticks = range(first, first + TUPLES // 4)
+        columns = {"t": ticks, "k": ["ab"[t % 2] for t in ticks], "x": ticks, "y": [t / 2 for t in ticks]}
+        db.stream("s").push(pa.table({name: pa.array(list(values)) for name, values in columns.items()}))
+        db.flush()
+    return db.stream("s")
+
+
+def works_of(db: Any, row: dict[str, Any]) -> list[Work]:
+    """What a correction makes tasks do."""
+    works: list[Work] = []
+
+    def seen(spark: object, given: list[Work]) -> list[Any]:
+        works.extend(given)
+        return list(done(given))
+
+    with patch("eddyline.spark.batch_work.run", seen):
+        db.stream("s").push([row])
+        db.flush()
+    return works
+
+
+def rows_of(db: Any) -> list[dict[str, Any]]:
+    """What the correction has said, the old rows first."""
+    changes = db.query("q").to_arrow().to_pylist()
+    last = max(row["_batch"] for row in changes)
+    names = [name for name in changes[0] if not name.startswith("_")]
+    found = [row for row in changes if row["_batch"] == last]
+    return [{name: row[name] for name in ("_diff", *names)} for row in sorted(found, key=lambda row: row["_diff"])]
+
+
+WINDOW = f"s [FROM NOW-{TUPLES - 1} TO NOW SLIDE {TUPLES} SEC]"
+SUMS = f"SELECT sum(x) AS total, count(*) AS n FROM {WINDOW}"
+REPLACED = {"_op": "=", "_ref": 501, "t": 500, "k": "a", "x": 1500, "y": 0.0}
+
+
+@pytest.mark.parametrize("revisions", ["upstream", "downstream"])
+def test_a_correction_is_said_once_for_its_window(database: Any, revisions: str) -> None:
+    fill(database, SUMS, revisions)
+    works_of(database, REPLACED)
+    total = sum(range(1, TUPLES + 1))
+    assert rows_of(database) == [
+        {"_diff": -1, "total": total, "n": TUPLES},
+        {"_diff": 1, "total": total + 1_000, "n": TUPLES},
+    ]
+
+
+@pytest.mark.parametrize("revisions, tuples", [("upstream", True), ("downstream", False)])
+def test_only_upstream_looks_at_the_tuples_of_the_window(database: Any, revisions: str, tuples: bool) -> None:
+    fill(database, SUMS, revisions)
+    works = works_of(database, REPLACED)
+    read = {path for work in works for paths in work.files.values() for path in paths if path.startswith("streams/")}
+    fresh = {segment.path for segment in database._core.engine.journal.state("s").segments[-1:]}
+    assert (read != fresh) is tuples
+    assert fresh <= read
+
+
+@pytest.mark.parametrize(
+    "aggregate, row, answer",
+    [
+        ("max(x)", {**REPLACED, "x": 10}, None),  # it was not the largest
+        ("max(x)", {"_op": "-", "_ref": TUPLES + 1}, TUPLES - 1),  # now the second largest is the largest
+        ("min(x)", {"_op": "-", "_ref": 2}, 2),
+        ("sum(y)", {**REPLACED, "y": 1e300}, 1e300),
+        ("sum(y)", {**REPLACED, "y": float("inf")}, float("inf")),
+        ("avg(x)", {**REPLACED, "x": None}, (500500 - 500) / 999),
+        ("bool_and(x < 1200)", REPLACED, False),
+    ],
+)
+def test_what_cannot_be_taken_away_is_asked_for(database: Any, aggregate: str, row: Any, answer: Any) -> None:
+    fill(database, f"SELECT {aggregate} AS m FROM {WINDOW}")
+    before = len(database.query("q").to_arrow())
+    works_of(database, row)
+    if answer is None:
+        assert len(database.query("q").to_arrow()) == before
+    else:
+        assert rows_of(database)[-1]["m"] == pytest.approx(answer)
+
+
+def test_a_huge_number_that_goes_again_leaves_no_trace(database: Any) -> None:
+    fill(database, f"SELECT sum(y) AS total FROM {WINDOW}")
+    works_of(database, {**REPLACED, "y": 1e300})
+    works_of(database, {**REPLACED, "y": 250.0})
+    assert rows_of(database)[-1]["total"] == sum(t / 2 for t in range(1, TUPLES + 1))
+
+
+def test_a_group_goes_with_its_last_tuple(database: Any) -> None:
+    fill(database, f"SELECT k, count(*) AS n FROM {WINDOW} WHERE x = 7 GROUP BY k")
+    works_of(database, {"_op": "-", "_ref": 8})
+    assert rows_of(database) == [{"_diff": -1, "k": "b", "n": 1}]
+
+
+def test_a_query_that_comes_later_counts_from_then_on(database: Any) -> None:
+    """Windows that hold tuples from before are corrected from their tuples, later ones from slices."""
+    database.stream("s").push([{"t": t, "k": "a", "x": 1, "y": 0.0} for t in range(1, 700)])
+    database.flush()
+    database.sql(f"CREATE QUERY q WITH (revisions = 'downstream') AS {SUMS}")
+    database.stream("s").push([{"t": t, "k": "a", "x": 1, "y": 0.0} for t in range(700, 2_500)])
+    database.flush()
+    for index in (5, 800, 1_500):
+        works_of(database, {"_op": "=", "_ref": index, "t": index, "k": "a", "x": 11, "y": 0.0})
+    totals = {}
+    for row in database.query("q").to_arrow().to_pylist():
+        if row["_diff"] > 0 and row["total"] is not None:
+            totals[row["_tick"]] = row["total"]
+    assert totals == {1_000: 1_000 + 20, 2_000: 1_000 + 10}
+
+
+@pytest.mark.parametrize(
+    "query, reason",
+    [
+        (f"SELECT median(x) AS m FROM {WINDOW}", "median needs all of its tuples"),
+        (f"SELECT count(DISTINCT x) AS m FROM {WINDOW}", "DISTINCT needs all of its tuples"),
+        (f"SELECT x FROM {WINDOW}", "it is not an aggregation over one stream"),
+        ("SELECT sum(x) AS m FROM s [FROM NOW-3 TO NOW SLIDE 2 ROWS]", "its windows are not on a grid of ticks"),
+    ],
+)
+def test_what_cannot_be_corrected_downstream_says_why(database: Any, query: str, reason: str) -> None:
+    database.sql(f"CREATE QUERY q WITH (revisions = 'downstream') AS {query}")
+    (standing,) = database._core.engine.executor.queries()
+    assert all(stage.kind != SLICES for stage in standing.stages)
+    assert correctable_or_reason(standing.last.plan) == reason
+
+
+def test_there_is_no_third_way(database: Any) -> None:
+    with pytest.raises(eddyline.EddylineError, match="revisions is 'upstream' or 'downstream', not 'sideways'"):
+        database.sql(f"CREATE QUERY q WITH (revisions = 'sideways') AS {SUMS}")
