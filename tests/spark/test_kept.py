@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +12,9 @@ import pytest
 
 import eddyline
 from eddyline.kernels.task import Work, done
+from eddyline.log.merging import Merge
+from eddyline.log.storage import Storage
+from eddyline.log.upkeep import Pace
 from eddyline.spark.evaluate.kept import correctable_or_reason
 from eddyline.spark.stages import SLICES
 from laws.without_spark import kernels_alone
@@ -38,6 +41,10 @@ def fill(db: Any, query: str, revisions: str = "downstream") -> Any:
         db.stream("s").push(pa.table({name: pa.array(list(values)) for name, values in columns.items()}))
         db.flush()
     return db.stream("s")
+
+
+def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[int]:
+    return [merge.run(storage) for merge in merges]
 
 
 def works_of(db: Any, row: dict[str, Any]) -> list[Work]:
@@ -159,3 +166,25 @@ def test_what_cannot_be_corrected_downstream_says_why(database: Any, query: str,
 def test_there_is_no_third_way(database: Any) -> None:
     with pytest.raises(eddyline.EddylineError, match="revisions is 'upstream' or 'downstream', not 'sideways'"):
         database.sql(f"CREATE QUERY q WITH (revisions = 'sideways') AS {SUMS}")
+
+
+def test_slices_go_when_nobody_can_need_them(tmp_path: Path) -> None:
+    """With RETAIN, what is kept stops growing; what is left still corrects."""
+    pace = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
+    with kernels_alone(), patch("eddyline.spark.engine.run_merges", _merged):
+        db = eddyline.connect(str(tmp_path / "db"), pace=pace)
+        db.sql(f"{STREAM} RETAIN 20")
+        db.sql(
+            "CREATE QUERY q WITH (revisions = 'downstream') AS "
+            "SELECT sum(x) AS total FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC]"
+        )
+        sizes = []
+        for tick in range(1, 121):
+            db.stream("s").push([{"t": tick, "k": "a", "x": tick, "y": 0.0}])
+            db.flush()
+            kept = db._core.engine.executor.results.stages["q/slices"].segments
+            sizes.append(sum(segment.rows for segment in kept))
+        assert max(sizes[60:]) <= max(sizes[:60])
+        works_of(db, {"_op": "=", "_ref": 112, "t": 112, "k": "a", "x": 1_112, "y": 0.0})
+        assert rows_of(db)[-1]["total"] == sum(range(111, 121)) + 1_000
+        db.close()
