@@ -59,6 +59,8 @@ _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
 
+#: how many constants a window is: first tick, last tick, slide
+_WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
 _FOUND_OUT = ("key", "form", "stream", "slide")
 
@@ -91,12 +93,14 @@ class Shape:
     constants: tuple[Any, ...]  # those of WHERE, those of HAVING, then the window
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
+    kept: bool = False  # whether slices are kept, which are then those of one window
 
     @cached_property
     def key(self) -> Key:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
-        return Key((self.plan, self.columns, called))
+        window = self.constants[-_WINDOW:] if self.windowed and self.kept else ()
+        return Key((self.plan, self.columns, called, self.kept, window))
 
     @cached_property
     def form(self) -> Key:

@@ -321,18 +321,24 @@ class BatchWork:
         return view
 
     def _slices(self, way: _Way, stage: Stage, logs: Mapping[str, Log]) -> KeptSlices | None:
-        """What earlier batches have kept for a stage, or for the one that it stands beside."""
+        """What earlier batches have kept for a stage, or for the one that it stands beside.
+
+        Tuples that had come before it, or before the latest member of a class, were not counted: slices are whole from
+        the tick behind the last of these on.
+        """
         keeper = next((one for one in way.stages if one.kind == SLICES), None)
         if keeper is None or stage not in (keeper, way.stages[-2]):
             return None
         had = self._had.get(keeper.name)
         if had is not None and had.start is not None:
-            return KeptSlices(had.start, keeper.columns, keeper.schema, had.segments)
-        # tuples that had come before were not counted: slices are whole from the tick behind the last of them on
-        (log,) = (logs[name] for name in keeper.streams)
-        fresh = {segment.path for segment in log.fresh}
-        first = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW)
-        return KeptSlices(first, keeper.columns, keeper.schema, ())
+            first, segments = had.start, had.segments
+        else:
+            (log,) = (logs[name] for name in keeper.streams)
+            fresh = {segment.path for segment in log.fresh}
+            first, segments = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW), ()
+        if way.members is not None:
+            first = max(first, way.members.begin + 1)
+        return KeptSlices(first, keeper.columns, keeper.schema, segments)
 
     def _start(self, way: _Way, stage: Stage) -> int | None:
         """The tick at which a query began, as far as it is known; its slices are counted from another one."""

@@ -15,6 +15,7 @@ from eddyline.algebra.sharing import QUERY, Form
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
+from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.form_table import FormTable
 from eddyline.spark.spans import LOW
@@ -101,7 +102,8 @@ class QueryClass(Standing):
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
         self.plan = plan
-        self.stages: Sequence[Stage] = cut(self.name, plan, (*self.shape.columns, QUERY))
+        stages = cut(self.name, plan, (*self.shape.columns, QUERY))
+        self.stages: Sequence[Stage] = with_slices(stages) if self.shape.kept and not self.history else stages
         self.settled = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -395,7 +396,8 @@ def _explained(problem: BaseException | None, what: str = "the streaming query h
 def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
-        query.__dict__[SHAPE] = shape_of(query.plan, query.columns)
+        shape = shape_of(query.plan, query.columns)
+        query.__dict__[SHAPE] = shape and replace(shape, kept=query.revisions == DOWNSTREAM)
     found: Shape | None = query.__dict__[SHAPE]
     return found
 
@@ -408,7 +410,7 @@ def _stages(name: str, plan: Operator, query: BoundQuery, history: bool) -> list
 
 def shared_shape(query: BoundQuery) -> Shape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
-    shape = None if query.revisions == DOWNSTREAM else shape_of_query(query)
+    shape = shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
         query.__dict__[HARMLESS] = _is_harmless(shape)
     return shape if shape is not None and query.__dict__[HARMLESS] else None

@@ -14,12 +14,12 @@ from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.sharing import MemberWindow, WindowMatch
+from eddyline.algebra.sharing import NUMBER, QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.types import BIGINT
 from eddyline.log.segment import DIFF, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
-from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.frames import Frame, few, grouped
 from eddyline.spark.evaluate.relational import in_every_window, names_in
 from eddyline.spark.evaluate.slices import SLICE, Sliced, chained, keys_of, slice_start, sliced_or_reason
 from eddyline.spark.evaluate.timed import assign, grid_of, needed, window_list
@@ -75,8 +75,8 @@ def correctable_or_reason(plan: Operator) -> Correctable | str:
     sliced = sliced_or_reason(plan, whole=True)
     if isinstance(sliced, str):
         return sliced
-    if isinstance(sliced.leaf, MemberWindow) or any(isinstance(op, WindowMatch) for op in sliced.chain):
-        return "the members of a query class have beginnings of their own"
+    if isinstance(sliced.leaf, MemberWindow):
+        return "the members of its class have windows of their own"
     found = []
     names = names_in(plan.input.schema)
     for column in plan.aggregates:
@@ -147,10 +147,11 @@ def windows_of_slices(
         old.unionAll(_changed(plan, batch, ticks).select(*old.columns)), [SLICE, *plan.keys], _merges(plan)
     )
     merged = grouped(assign(slices, grid, known, SLICE), [T, *plan.keys], _merges(plan))
-    if plan.node.keys:
-        merged = merged.where(f"{_COUNT} > 0")
+    if plan.node.keys and not plan.node.members:
+        merged = _standing(plan, merged.where(f"{_COUNT} > 0"), batch)
     else:  # an empty window has a row too
-        merged = in_every_window(plan.node, window_list(grid, known, batch), batch).join(merged, [T], "left")
+        every = in_every_window(plan.node, window_list(grid, known, batch), batch, "k")
+        merged = every.join(merged, [T, *plan.keys], "left")
     rows = merged.selectExpr(T, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
     doubt = _doubt(plan)
     if doubt is not None:
@@ -167,6 +168,16 @@ def windows_of_slices(
         rows = rows.unionAll(from_tuples(batch, before).rows.select(*rows.columns))
     width = len(plan.node.schema)
     return Windows(rows, window_list(grid, asked, batch), (T,), width, (grid.first, grid.step))
+
+
+def _standing(plan: Correctable, merged: Frame, batch: Batch) -> Frame:
+    """Without members of the class who have left: their slices may still be there."""
+    if batch.members is None:
+        return merged
+    member = next(f"k{i}" for i, key in enumerate(plan.node.keys) if key.name == NUMBER)
+    return merged.join(
+        few(batch.members.everyone(batch.frames).selectExpr(f"{QUERY} AS {member}")), [member], "left_semi"
+    )
 
 
 def _finals(plan: Correctable) -> list[str]:
