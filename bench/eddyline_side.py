@@ -20,7 +20,8 @@ from eddyline.database.definitions import Definitions
 from eddyline.database.present import present
 from eddyline.rules import optimize
 from eddyline.sources.pushed import chunk_of
-from eddyline.spark.engine import Engine, Moment
+from eddyline.spark.engine import Engine
+from eddyline.spark.moment import Moment
 
 STREAMS = {
     "readings": (
