@@ -24,6 +24,8 @@ QUERIES = {
     "sums": "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC] GROUP BY k",
     "pairs": f"SELECT a.k, v, w FROM a {_SLIDE}, b {_SLIDE} WHERE a.k = b.k",
     "births": "ISTREAM(SELECT k, v FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC])",
+    # the second and the third are members of a class, and count for themselves
+    **{f"born{n}": f"ISTREAM(SELECT k, v FROM a [FROM NOW-14 TO NOW SLIDE 5 SEC] WHERE k > {n})" for n in range(3)},
     "above": f"SELECT COUNT(*) AS n, SUM(v) AS total FROM high {_SLIDE}",
 }
 #: created when there is a past

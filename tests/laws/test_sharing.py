@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -283,3 +284,20 @@ def test_look_ups_that_come_and_go_say_what_they_would_say_alone(spark: object) 
 def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...], files: int) -> None:
     with patch("eddyline.spark.numbering._FILES", files):
         _the_same(events)
+
+
+@pytest.mark.parametrize("kind", ["RSTREAM", "ISTREAM", "DSTREAM"])
+def test_members_with_slides_of_their_own_whose_windows_are_revised(spark: object, kind: str) -> None:
+    """What random stories meet seldom: the window before is further back than that of the class, and several members
+    take back tuples of one window and say others in their place."""
+    frame = f"{kind}(SELECT a, b FROM s [FROM NOW-{{}} TO NOW SLIDE {{}} SEC] WHERE b >= {{}})"
+    members = [frame.format(*given) for given in ((5, 2, 0), (5, 2, 1), (7, 5, 0), (4, 3, 0), (7, 5, 2))]
+    rows = [[(n, n % 4, 0), (n, 3, 1)] for n in range(8)]
+    pushed = [event for some in rows for event in (("push", some), ("flush", None))]
+    revised = [event for n in (3, 6, 14, 17) for event in (("revise", (n, 3)), ("flush", None))]
+    revised += [("revise", (16, None)), ("flush", None)]
+    some_late = [[(a + 9, b, late - 5) for a, b, late in some] for some in rows]
+    late = [event for some in some_late for event in (("push", some), ("flush", None))]
+    added = [("add", text) for text in members]
+    with kernels_alone():
+        _the_same((("push", rows[0]), *added[:3], *pushed, *revised, *added[3:], *late[:8], *revised, *late))
