@@ -91,6 +91,17 @@ _to_streams = st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", 
 _look_ups = st.sampled_from(
     ["SELECT b, name, t FROM s, d WHERE s.a = d.a AND {}", "SELECT s.a, name FROM s, d WHERE {} AND name > 'p'"]
 )
+_aggregations = st.builds(
+    "SELECT {1} FROM s {0} WHERE {{}}{2}".format,
+    _window,
+    st.just("COUNT(*) AS n, SUM(b) AS x, MAX(b) AS y, AVG(a) AS z"),
+    st.just(""),
+) | st.builds(
+    "SELECT a, {1} FROM s {0} WHERE {{}} GROUP BY a{2}".format,
+    _window,
+    st.just("COUNT(b) AS n, SUM(b) AS x, MIN(b) AS y"),
+    st.sampled_from(["", " HAVING COUNT(*) > 1"]),
+)
 _all_frames = st.one_of(_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups)
 
 
@@ -180,7 +191,7 @@ _advanced = st.tuples(st.just("advance"), st.booleans())
 _opened_again = st.tuples(st.just("restart"), st.none())
 
 
-def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+def _told(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> dict[str, Any]:
     """What a database has answered in the end, by the name of the query; it is tidied up as often as can be."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp())
@@ -200,7 +211,7 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
         for kind, what in events:
             if kind == "add":
                 names.append(f"n{len(names)}")
-                db.sql(f"CREATE QUERY {names[-1]} AS {what}")
+                db.sql(f"CREATE QUERY {names[-1]} WITH (revisions = '{revisions}') AS {what}")
             elif kind == "drop" and names:
                 name = names[what % len(names)]
                 if name in db.queries:
@@ -238,14 +249,14 @@ def _told(events: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
         return {name: (tuples[name], folded(answers, name)) for name in names}
 
 
-def _the_same(events: tuple[tuple[str, Any], ...]) -> None:
+def _the_same(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> None:
     with patch.dict(os.environ, NOBODY):
         alone = _told(events)
     with patch.dict(os.environ, EVERYONE):
-        assert _told(events) == alone
+        assert _told(events, revisions) == alone
 
 
-def _alone_and_together(examples: int, frames: Any) -> Any:
+def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream") -> Any:
     """Those who come late are in a table with the others, or apart from them; numbers are written down now or never."""
 
     @runs(examples)
@@ -262,7 +273,7 @@ def _alone_and_together(examples: int, frames: Any) -> Any:
             patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
             patch("eddyline.spark.numbering._FILES", files),
         ):
-            _the_same(events)
+            _the_same(events, revisions)
 
     return told
 
@@ -277,6 +288,10 @@ def test_streams_of_windows_that_come_and_go_say_what_they_would_say_alone(spark
 
 def test_look_ups_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
     _alone_and_together(15, _look_ups)()
+
+
+def test_members_that_keep_slices_say_what_they_would_say_alone_and_upstream(spark: object) -> None:
+    _alone_and_together(40, _aggregations | st.builds("ISTREAM({})".format, _aggregations), "downstream")()
 
 
 @runs(4)

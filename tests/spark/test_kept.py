@@ -147,6 +147,29 @@ def test_a_query_that_comes_later_counts_from_then_on(database: Any) -> None:
     assert totals == {1_000: 1_000 + 20, 2_000: 1_000 + 10}
 
 
+def test_members_of_a_class_keep_slices_together(database: Any) -> None:
+    for least in (0, 100, 200):
+        text = f"SELECT sum(x) AS total, count(*) AS n FROM {WINDOW} WHERE x >= {least}"
+        database.sql(f"CREATE QUERY q{least} WITH (revisions = 'downstream') AS {text}")
+    database.sql(f"CREATE QUERY other AS SELECT sum(x) AS total, count(*) AS n FROM {WINDOW} WHERE x >= 300")
+    fill(database, SUMS)
+    works = works_of(database, REPLACED)
+    kept = {name for name in database._core.engine.executor.results.stages if name.endswith(SLICES)}
+    assert kept == {"q0/slices", "~class1/slices"}  # the first of a shape stands for itself
+    read = {
+        path
+        for work in works
+        if work.stage == "~class1"
+        for paths in work.files.values()
+        for path in paths
+        if path.startswith("streams/")
+    }
+    assert read == {database._core.engine.journal.state("s").segments[-1].path}
+    last = {name: database.query(name).to_arrow().to_pylist()[-1]["total"] for name in ("q100", "q200", "other")}
+    whole = sum(range(1, TUPLES + 1)) + 1_000
+    assert last == {"q100": whole - sum(range(100)), "q200": whole - sum(range(200)), "other": whole - sum(range(300))}
+
+
 @pytest.mark.parametrize(
     "query, reason",
     [
