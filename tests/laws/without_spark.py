@@ -7,12 +7,14 @@ can look at many more runs than a streaming query could start.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from eddyline.kernels.task import done
+from eddyline.log.merging import Merge
+from eddyline.log.storage import Storage
 from eddyline.spark.engine import Engine
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import LanesInTurn
@@ -35,6 +37,10 @@ def _refused(*arguments: Any) -> Any:
     raise AssertionError("this runs on Spark, or overflows")
 
 
+def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[int]:
+    return [merge.run(storage) for merge in merges]
+
+
 @contextmanager
 def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterator[None]:
     """Engines that are made inside start no Spark. A stage that the kernel does not take fails.
@@ -46,6 +52,7 @@ def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterato
         stack.enter_context(patch("eddyline.spark.engine.register", lambda *given: None))
         stack.enter_context(patch("eddyline.spark.batch_work.run", lambda spark, works: list(done(works))))
         stack.enter_context(patch("eddyline.spark.batch_work.planned", _refused))
+        stack.enter_context(patch("eddyline.spark.engine.run_merges", _merged))
         stack.enter_context(patch("eddyline.spark.engine.Lanes", LanesInTurn))
         stack.enter_context(patch("eddyline.database.core.Policy", policy))
         stack.enter_context(patch("eddyline.log.storage._sync", lambda path: None))

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import eddyline
+from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.task import Work, done
-from eddyline.log.merging import Merge
-from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
 from eddyline.spark.evaluate.kept import correctable_or_reason
 from eddyline.spark.stages import SLICES
@@ -41,10 +40,6 @@ def fill(db: Any, query: str, revisions: str = "downstream") -> Any:
         db.stream("s").push(pa.table({name: pa.array(list(values)) for name, values in columns.items()}))
         db.flush()
     return db.stream("s")
-
-
-def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[int]:
-    return [merge.run(storage) for merge in merges]
 
 
 def works_of(db: Any, row: dict[str, Any]) -> list[Work]:
@@ -94,6 +89,23 @@ def test_only_upstream_looks_at_the_tuples_of_the_window(database: Any, revision
     fresh = {segment.path for segment in database._core.engine.journal.state("s").segments[-1:]}
     assert (read != fresh) is tuples
     assert fresh <= read
+
+
+@pytest.mark.parametrize("row, tuples", [({**REPLACED, "x": 10}, False), ({"_op": "-", "_ref": TUPLES + 1}, True)])
+def test_tuples_are_read_only_if_there_is_doubt(database: Any, row: dict[str, Any], tuples: bool) -> None:
+    """The first was not the largest, the second was."""
+    fill(database, f"SELECT max(x) AS m FROM {WINDOW}")
+    opened: list[str] = []
+    original = Leaves.open
+
+    def seen(leaves: Leaves, name: str, files: Sequence[str], *more: Any) -> None:
+        opened.extend(files)
+        original(leaves, name, files, *more)
+
+    with patch.object(Leaves, "open", seen):
+        works_of(database, row)
+    fresh = {segment.path for segment in database._core.engine.journal.state("s").segments[-1:]}
+    assert ({file for file in opened if file.startswith("streams/")} > fresh) is tuples
 
 
 @pytest.mark.parametrize(
@@ -183,7 +195,7 @@ def test_what_cannot_be_corrected_downstream_says_why(database: Any, query: str,
     database.sql(f"CREATE QUERY q WITH (revisions = 'downstream') AS {query}")
     (standing,) = database._core.engine.executor.queries()
     assert all(stage.kind != SLICES for stage in standing.stages)
-    assert correctable_or_reason(standing.last.plan) == reason
+    assert correctable_or_reason(standing.stages[-1].plan) == reason
 
 
 def test_there_is_no_third_way(database: Any) -> None:
@@ -194,7 +206,7 @@ def test_there_is_no_third_way(database: Any) -> None:
 def test_slices_go_when_nobody_can_need_them(tmp_path: Path) -> None:
     """With RETAIN, what is kept stops growing; what is left still corrects."""
     pace = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
-    with kernels_alone(), patch("eddyline.spark.engine.run_merges", _merged):
+    with kernels_alone():
         db = eddyline.connect(str(tmp_path / "db"), pace=pace)
         db.sql(f"{STREAM} RETAIN 20")
         db.sql(

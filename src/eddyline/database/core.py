@@ -403,7 +403,7 @@ class Core:
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any:
         """The segments as a Spark DataFrame."""
         at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
-        return self.engine.changes(at_work.last, segments, since, query.record.seat)
+        return self.engine.changes(at_work.stages[-1], segments, since, query.record.seat)
 
     def is_standing(self, query: StandingQuery) -> bool:
         return self.definitions.is_standing(query)

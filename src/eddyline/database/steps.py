@@ -194,7 +194,8 @@ class Steps:
         return f"{text}\n\nqueries of this shape are answered together:\n\n{together}"
 
     def _alone(self, step: Show, log: str) -> str:
-        question = Question(log, step.plan, step.query.columns, step.rules, revisions=step.query.revisions)
+        query = step.query
+        question = Question(log, step.plan, query.columns, step.rules, None, query.revisions, query.history)
         return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)
 
     def _class_for(self, step: Show) -> QueryClass | None:

@@ -58,26 +58,19 @@ class Work:
     stage: str
     batch: int
     root: str  # of the storage
-    statement: str
-    files: Mapping[str, tuple[str, ...]]
-    tables: Mapping[str, pa.Table]
-    schema: pa.Schema  # of the segments it writes
-    folder: str  # where they go
+    statement: str = ""
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([]))  # of the segments it writes
+    folder: str = ""  # where they go
     found: Sequence[Match | Selection] = ()  # leaves that are found before the statement runs, in this order
     by_row: bool = False  # whether the statement works row by row, so that what is found can come piece by piece
     plain: Mapping[str, Sources] | None = None  # by leaf, the columns of it that the statement gives, if that is all
     functions: tuple[UserFunction, ...] = ()  # of users, that are called somewhere
     known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
     few: bool = False  # whether it reads so few rows that whatever it gives fits into memory
-    trusted: Trusted | None = None
-
-
-@dataclass(frozen=True)
-class Trusted:
-    """A shorter statement, which is right if another one finds nothing to doubt."""
-
-    statement: str
-    doubts: str
+    doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
+    otherwise: Work | None = None  # … and this is the work to do
 
 
 @dataclass(frozen=True)
@@ -120,24 +113,27 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
         if work.by_row and work.plain is not None and len(work.found) == 1:
             yield from _taken(work, work.plain, connection, eddies)
             return
+        doubted = False
         for _ in filled(work, connection, eddies):
-            statement = work.statement
-            if work.trusted is not None and not connection.execute(work.trusted.doubts).fetchall():
-                statement = work.trusted.statement
+            if work.otherwise is not None and connection.execute(work.doubts).fetchall():
+                doubted = True
+                break
             # the columns are named by their place: a result may have names that no table could
-            for batch in _answer(work, statement, connection):
+            for batch in _answer(work, connection):
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+    if doubted and work.otherwise is not None:
+        yield from _computed(work.otherwise, leaves, eddies)
 
 
-def _answer(work: Work, statement: str, connection: duckdb.DuckDBPyConnection) -> Iterable[pa.RecordBatch]:
-    """The rows of a statement of the work. A relation streams them, but has the statement read and bound twice."""
+def _answer(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterable[pa.RecordBatch]:
+    """The rows of the work's statement. A relation streams them, but has the statement read and bound twice."""
     if not work.few:
-        streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
+        streamed: Iterable[pa.RecordBatch] = connection.sql(work.statement).to_arrow_reader()
         return streamed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less
-        rows: pa.Table = connection.execute(statement).to_arrow_table()
+        rows: pa.Table = connection.execute(work.statement).to_arrow_table()
         return cast(list[pa.RecordBatch], rows.to_batches())
 
 

@@ -216,7 +216,7 @@ class BatchWork:
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
                 raise
-            self._failures[stage.name] = reason_of(str(problem))
+            self._failures[numbered_by(stage.name)] = reason_of(str(problem))
             return None
 
     def _spent(self, stage: str, seconds: float) -> None:
@@ -259,7 +259,7 @@ class BatchWork:
             except Exception as problem:
                 if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
                     raise
-                self._failures[name] = reason_of(str(problem))
+                self._failures[numbered_by(name)] = reason_of(str(problem))
         return found
 
     def _spark_works(self) -> bool:
@@ -327,7 +327,7 @@ class BatchWork:
         the tick behind the last of these on.
         """
         keeper = next((one for one in way.stages if one.kind == SLICES), None)
-        if keeper is None or stage not in (keeper, way.stages[-2]):
+        if keeper is None or stage not in (keeper, way.stages[-1]):
             return None
         had = self._had.get(keeper.name)
         if had is not None and had.start is not None:

@@ -103,7 +103,7 @@ class QueryClass(Standing):
             plan = with_windows(plan, {window for table in tables for window in table.windows})
         self.plan = plan
         stages = cut(self.name, plan, (*self.shape.columns, QUERY))
-        self.stages: Sequence[Stage] = with_slices(stages) if self.shape.kept and not self.history else stages
+        self.stages: Sequence[Stage] = with_slices(stages) if self.keeps else stages
         self.settled = True
 
 
@@ -160,7 +160,7 @@ class Classes:
         found = self._by_log.get(seat.log)
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)
-            found.shape, found.storage = shape, self._storage
+            found.shape, found.storage, found.keeps = shape, self._storage, standing.keeps
             self._by_log[seat.log] = found
             if constants is None or not standing.history:  # those who look back are apart
                 self._by_key.setdefault(_key(shape, standing.start), found)

@@ -133,9 +133,11 @@ class Engine:
 
         Gives its seat if it is a member of a query class; that only if nothing has passed yet.
         """
-        stages = _stages(name, plan, query, history)
+        keeps = _keeps_slices(query, history and bool(self.journal.number))  # there may be no past yet
+        stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
-        standing = Standing(name, stages, start, history, Clock(_tick(clock.reached), _tick(clock.closed)))
+        created = Clock(_tick(clock.reached), _tick(clock.closed))
+        standing = Standing(name, stages, start, history, created, keeps=keeps)
         seat = None if self.journal.number else self.seat(query, start)
         self.stand(standing, query, seat)
         return seat
@@ -197,9 +199,10 @@ class Engine:
         before all that.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
-        stages = () if plan is None else _stages(name, plan, query, history)
-        entry, arrived = moment.entry, moment.arrived
-        return Standing(name, stages, moment.start, history, created, entry, arrived, priority=query.priority)
+        keeps = _keeps_slices(query, history)
+        stages = () if plan is None else _stages(name, plan, query, keeps)
+        entry, arrived, priority = moment.entry, moment.arrived, query.priority
+        return Standing(name, stages, moment.start, history, created, entry, arrived, priority=priority, keeps=keeps)
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""
@@ -402,10 +405,14 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     return found
 
 
-def _stages(name: str, plan: Operator, query: BoundQuery, history: bool) -> list[Stage]:
+def _keeps_slices(query: BoundQuery, has_past: bool) -> bool:
+    """One that looks back answers the past in steps of its own, which say nothing about single tuples."""
+    return query.revisions == DOWNSTREAM and not has_past
+
+
+def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:
     stages = cut(name, plan, query.columns)
-    # one that looks back counts the past in steps of its own, which say nothing about single tuples
-    return with_slices(stages) if query.revisions == DOWNSTREAM and not history else stages
+    return with_slices(stages) if keeps else stages
 
 
 def shared_shape(query: BoundQuery) -> Shape | None:

@@ -17,12 +17,12 @@ from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
-from eddyline.kernels.task import Reference, Trusted, Work, done
+from eddyline.kernels.task import Reference, Work, done
 from eddyline.log.results import StageResult
 from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frames
-from eddyline.spark.stages import LINEAR, SLICES, Stage
+from eddyline.spark.stages import LINEAR, Stage
 from eddyline.spark.work import stage_frame
 from eddyline.spark.writer import segment_schema
 
@@ -68,60 +68,72 @@ def works_of(
     `known`: what its eddies have learned before.
     """
     works = []
-    functions = _functions(stage)
-    for one, part in _parts(stage, view):
-        sheet = Sheet()
-        reads = 0
-
-        def count(rows: int) -> None:
-            nonlocal reads
-            reads += rows
-
-        try:
-            frame = stage_frame(one, replace(part, frames=cast(Frames, sheet), on_read=count), had, number)
-        except Untranslatable:
-            return None
-        if reads > MOST_ROWS:
-            return None
-        if frame is not None:
-            made = cast(Frame, frame)
-            reads += sum(table.num_rows for table in sheet.tables.values())
-            statement = made.statement()
-            works.append(
-                Work(
-                    stage.name,
-                    number,
-                    root,
-                    statement,
-                    sheet.files,
-                    sheet.tables,
-                    segment_schema(made.columns, stage),
-                    folder,
-                    found=sheet.found,
-                    by_row=stage.kind == LINEAR and _only_found(statement, sheet, part),
-                    plain=made.plain,
-                    functions=functions,
-                    known=dict(known),
-                    few=reads <= _FEW_ROWS and not stage.tables and not sheet.found,
-                    trusted=_trusted(one, part, sheet, had, number),
-                )
-            )
+    try:
+        for one, part in _parts(stage, view):
+            work = _work(one, part, had, Work(stage.name, number, root, folder=folder, known=dict(known)))
+            if work is not None:
+                works.append(work)
+    except (Untranslatable, _TooMuch):
+        return None
     return works
 
 
-def _trusted(stage: Stage, view: Batch, sheet: Sheet, had: StageResult | None, number: int) -> Trusted | None:
-    """What can be done without the tuples of windows, as long as nothing that was kept is in doubt."""
-    if view.slices is None or stage.kind == SLICES:
-        return None
+class _TooMuch(Exception):
+    """There is more to read than one task should."""
+
+
+def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:
+    """What a task is to do; None if there is nothing to do.
+
+    Where slices are kept, it does without the tuples of windows as long as nothing is in doubt.
+    """
+    if view.slices is None or view.doubts is not None:
+        return _one_work(stage, view, had, outline)
     doubts: list[Any] = []
-    frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), doubts=doubts, on_read=_nobody), had, number)
-    if frame is None or not doubts:
+    short = _one_work(stage, replace(view, doubts=doubts), had, outline)
+    if short is None or not doubts:
+        return short
+    asked = " UNION ALL ".join(f"({doubt.statement()})" for doubt in doubts)
+    return replace(short, doubts=asked, otherwise=_one_work(stage, view, had, outline))
+
+
+def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:
+    sheet = Sheet()
+    reads = 0
+
+    def count(rows: int) -> None:
+        nonlocal reads
+        reads += rows
+
+    frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), on_read=count), had, outline.batch)
+    if reads > MOST_ROWS:
+        raise _TooMuch
+    if frame is None:
         return None
-    return Trusted(cast(Frame, frame).statement(), " UNION ALL ".join(f"({doubt.statement()})" for doubt in doubts))
+    made = cast(Frame, frame)
+    statement = made.statement()
+    return replace(
+        outline,
+        statement=statement,
+        files=sheet.files,
+        tables=sheet.tables,
+        schema=segment_schema(made.columns, stage),
+        found=sheet.found,
+        by_row=stage.kind == LINEAR and _only_found(statement, sheet, view),
+        plain=made.plain,
+        functions=_functions(stage),
+        few=_opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found,
+    )
 
 
-def _nobody(rows: int) -> None:
-    """It was counted before."""
+def _opened_rows(sheet: Sheet, view: Batch, had: StageResult | None) -> int:
+    """How many rows there are in all that a statement could read; of files that nobody has counted, too many."""
+    counted = [segment for log in view.logs.values() for segment in (*log.segments, *log.fresh)]
+    counted += [] if had is None else [*had.segments, *had.numbers]
+    counted += [] if view.slices is None else view.slices.segments
+    rows = {segment.path: segment.rows for segment in counted}
+    in_files: int = sum(rows.get(path, MOST_ROWS) for paths in sheet.files.values() for path in paths)
+    return in_files + sum(int(table.num_rows) for table in sheet.tables.values())
 
 
 def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:

@@ -24,7 +24,7 @@ _FILES, _ROWS = 16, 100_000
 def last_numbers(stage: Stage, view: Batch, had: StageResult) -> Frame | None:
     """`_query` and `_last` of all members that were given any; None if there are none.
 
-    What is read here does not count as the batch's own rows: it is two columns, and no more than members are many.
+    What is read here does not count as the batch's own rows: it is two columns of what came since they were written.
     """
     member = stage.columns[-1]
     paths = [segment.path for segment in (*had.numbers, *unwritten(had))]
@@ -36,9 +36,15 @@ def last_numbers(stage: Stage, view: Batch, had: StageResult) -> Frame | None:
 
 
 def of_standing_members(numbers: Frame, view: Batch) -> Frame:
-    """Those of members that are still there: numbers of members are never given to others."""
+    """Those of members that are still there: numbers of members are never given to others.
+
+    There is always a row, that of a member 0 whom there never is: else nothing would be written down where nobody who
+    stands has been given a number, and all would be read again in every batch.
+    """
     assert view.members is not None
-    return numbers.join(few(view.members.everyone(view.frames).select(QUERY)), QUERY, "left_semi")
+    standing = numbers.join(few(view.members.everyone(view.frames).select(QUERY)), QUERY, "left_semi")
+    nobody = view.frames.range(0, 1).selectExpr(f"id AS {QUERY}", f"id AS {LAST}")
+    return standing.select(QUERY, LAST).unionAll(nobody)
 
 
 def is_due(had: StageResult | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.evaluate.members import Members
-from eddyline.spark.stages import SLICES, Stage
+from eddyline.spark.stages import Stage
 
 
 @dataclass
@@ -25,11 +25,7 @@ class Standing:
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
     members: Members | None = None  # of a query class
     priority: int = 1  # its share, beside those of the others
-
-    @property
-    def last(self) -> Stage:
-        """The stage whose log is the query's answers; what it keeps stands behind it."""
-        return [stage for stage in self.stages if stage.kind != SLICES][-1]
+    keeps: bool = False  # whether it keeps slices, to be corrected from them
 
     def settle(self) -> None:
         """Get ready for a batch."""

@@ -18,12 +18,17 @@ class OwnTime:
 
     def __init__(self) -> None:
         self._file: int | None = None
+        self._latest = float("-inf")
         if os.path.exists(_SCHEDULED):
             self._file = os.open(_SCHEDULED, os.O_RDONLY)
 
     def __call__(self) -> float:
+        """It never runs backwards: who is interrupted between the two readings waits in the second one only."""
         now = time.perf_counter()
-        return now if self._file is None else now - int(os.pread(self._file, 64, 0).split()[1]) * 1e-9
+        if self._file is not None:
+            now -= int(os.pread(self._file, 64, 0).split()[1]) * 1e-9
+        self._latest = max(self._latest, now)
+        return self._latest
 
     def __del__(self) -> None:
         if self._file is not None:

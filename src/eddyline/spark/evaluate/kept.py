@@ -90,11 +90,11 @@ def correctable_or_reason(plan: Operator) -> Correctable | str:
 
 def with_slices(stages: list[Stage]) -> list[Stage]:
     """The stages of a query, with one more that keeps the slices of the last one if that can be corrected so."""
-    last = stages[-1]
+    *others, last = stages
     found = correctable_or_reason(last.plan)
     if isinstance(found, str):
         return stages
-    return [*stages, Stage(f"{last.name}/{SLICES}", SLICES, found.node, found.columns, found.schema)]
+    return [*others, Stage(f"{last.name}/{SLICES}", SLICES, found.node, found.columns, found.schema), last]
 
 
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
