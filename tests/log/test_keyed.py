@@ -286,17 +286,35 @@ def test_tuples_that_come_and_go_leave_nothing(tmp_path: Path) -> None:
     assert len(opened.standing()) == 20 and opened.journal.state("s").last_index == 31 * 20
 
 
+def found(runs: KeyRuns, hashes: list[int], horizon: int = LOWEST) -> list[tuple[int, int]]:
+    """The tuples that may have one of these keys, with their places in the log."""
+    index, seq = runs.find(np.array(hashes, np.uint64), horizon)
+    return sorted(zip(index.tolist(), seq.tolist(), strict=True))
+
+
 def test_new_versions_need_no_new_entries() -> None:
     runs = KeyRuns()
-    hashes = np.array([5, 5, 9, 1], np.uint64)
-    runs.add(hashes, np.array([1, 2, 3, 4]), np.array([10, 20, 30, 40]), LOWEST)
-    assert runs.find(np.array([5, 7], np.uint64), LOWEST).tolist() == [1, 2]
-    assert runs.find(np.array([5, 9], np.uint64), 15).tolist() == [2, 3]
-    runs.move(hashes[:1], np.array([1]), np.array([50]))
-    runs.drop(hashes[1:2], np.array([2]))
-    assert runs.find(np.array([5], np.uint64), 45).tolist() == [1] and len(runs) == 4
-    runs.add(np.array([5] * 4, np.uint64), np.arange(5, 9), np.full(4, 60), 45)
-    assert runs.find(np.array([1, 5, 9], np.uint64), LOWEST).tolist() == [1, 5, 6, 7, 8] and len(runs) == 5
+    hashes, index = np.array([5, 5, 9, 1], np.uint64), np.array([1, 2, 3, 4])
+    runs.add(hashes, index, 10 * index, index, LOWEST)
+    assert found(runs, [5, 7]) == [(1, 1), (2, 2)]
+    assert found(runs, [5, 9], 15) == [(2, 2), (3, 3)]
+    runs.move(hashes[:1], index[:1], np.array([50]), np.array([6]))
+    runs.drop(hashes[1:2], index[1:2])
+    assert found(runs, [5], 45) == [(1, 6)] and len(runs) == 4
+    runs.add(np.array([5] * 4, np.uint64), np.arange(5, 9), np.full(4, 60), np.arange(7, 11), 45)
+    assert found(runs, [1, 5, 9]) == [(1, 6), (5, 7), (6, 8), (7, 9), (8, 10)] and len(runs) == 5
+
+
+def test_a_new_version_reads_the_one_before_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the tuple has been revised, and however many others there are."""
+    opened = Opened(tmp_path)
+    for batch in range(5):
+        opened.take(rows_of([(INSERT, None, X, batch), (INSERT, None, (f"{batch}", 0.0), batch)]))
+    read, read_table = [], Storage.read_table
+    monkeypatch.setattr(Storage, "read_table", lambda self, *rest: (read.append(rest[0]), read_table(self, *rest))[1])
+    opened.take(rows_of([(INSERT, None, X, 9)]))
+    assert len(read) == 1
+    assert opened.standing()[1] == (9, (1, *X, 9))
 
 
 def test_a_push_of_new_keys_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from eddyline.log.journal import StreamState
 from eddyline.log.key_loops import AS_IT_IS, DELETE, INSERT, NOBODY, OTHER, REPLACE, REVISES, TOO_FAR, decide
 from eddyline.log.key_runs import KeyRuns
 from eddyline.log.key_values import key_hashes, key_numbers
-from eddyline.log.lookup import last_rows
+from eddyline.log.lookup import last_rows, rows_at
 from eddyline.log.rows import Rows
 from eddyline.log.segment import DIFF, INDEX, SEQ, TICK
 from eddyline.log.storage import Storage
@@ -46,15 +46,14 @@ class KeyedStream:
         self._extent, self._storage = extent, storage
         self._names = list(extent.key)
         self._runs = KeyRuns()
-        index, tick, hashes = self._standing(state)
-        self._runs.add(hashes, index, tick, LOWEST)
+        self._runs.add(*self._standing(state), LOWEST)
 
     def __len__(self) -> int:
         """How many entries are kept."""
         return len(self._runs)
 
-    def _standing(self, state: StreamState) -> tuple[Array, Array, Array]:
-        """Index, tick and hash of all tuples within the horizon that the log says stand."""
+    def _standing(self, state: StreamState) -> tuple[Array, Array, Array, Array]:
+        """Hash, index, tick and place of all tuples within the horizon that the log says stand."""
         horizon = self._horizon(state)
         parts = [(np.empty(0, np.int64),) * 3 + (np.empty(0, np.int8), np.empty(0, np.uint64))]
         for segment in state.segments:
@@ -68,7 +67,7 @@ class KeyedStream:
         order = np.lexsort((seq, index))
         last = order[_last_of_each(index[order])]
         stands = last[(diff[last] > 0) & (tick[last] >= horizon)]
-        return index[stands], tick[stands], hashes[stands]
+        return hashes[stands], index[stands], tick[stands], seq[stands]
 
     def _horizon(self, state: StreamState) -> int:
         horizon = state.horizon(self._extent.retain)
@@ -82,12 +81,11 @@ class KeyedStream:
         has_key = by_key | rows.replaces
         keys = rows.values.select(self._names)
         hashes = np.unique(key_hashes(keys)[has_key])
-        wanted = self._runs.find(hashes, self._horizon(state))
-        if not len(wanted) and not rows.revisions.any() and len(hashes) == has_key.sum():
+        index, seq = self._runs.find(hashes, self._horizon(state))
+        if not len(index) and not rows.revisions.any() and len(hashes) == has_key.sum():
             return None
         refs = rows.ref[rows.revisions & (rows.ref > 0) & (rows.ref <= state.last_index)]
-        wanted = np.union1d(wanted, refs)
-        old = last_rows(self._storage, state.segments, wanted, arrow_schema(self._extent.schema))
+        old = self._versions(state, np.sort(seq), np.setdiff1d(refs, index))
         fate, whose, horizon = self._decide(rows, by_key, keys, old, state)
         coming = state.last_index + 1 + np.arange(rows.inserts.sum())
         index = np.concatenate([old.column(INDEX).to_numpy(), coming, [0]])  # of the place -1 too
@@ -95,6 +93,15 @@ class KeyedStream:
         revises = fate == REVISES
         rows.by_index(revises, np.where(revises, index[whose], rows.ref), fate > REVISES)
         return Settled(list(refused), old)
+
+    def _versions(self, state: StreamState, places: Array, indexes: Array) -> pa.Table:
+        """What the log says last of tuples that are known by the place of their last version, and of others."""
+        schema = arrow_schema(self._extent.schema)
+        found = rows_at(self._storage, state.segments, places, schema)
+        if not len(indexes):
+            return found
+        others = last_rows(self._storage, state.segments, indexes, schema)
+        return pa.concat_tables([found, others]).sort_by([(INDEX, "ascending")])
 
     def _decide(
         self, rows: Rows, by_key: Array, keys: pa.Table, old: pa.Table, state: StreamState
@@ -160,11 +167,11 @@ class KeyedStream:
     def check(self, new: pa.Table, state: StreamState) -> None:
         """Raise if two tuples would have one key after an UPDATE that gives new versions (with `_index`) to some."""
         keys, mine = new.select(self._names), new.column(INDEX).to_numpy()
-        others = np.setdiff1d(self._runs.find(np.unique(key_hashes(keys)), self._horizon(state)), mine)
+        index, seq = self._runs.find(np.unique(key_hashes(keys)), self._horizon(state))
         schema = arrow_schema(self._extent.schema)
-        old = last_rows(self._storage, state.segments, others, pa.schema([schema.field(name) for name in self._names]))
-        old = old.filter(pc.greater(old.column(DIFF), 0))
-        numbers = key_numbers(pa.concat_tables([keys.cast(old.select(self._names).schema), old.select(self._names)]))
+        schema = pa.schema([schema.field(name) for name in self._names])
+        old = rows_at(self._storage, state.segments, np.sort(seq[~np.isin(index, mine)]), schema)
+        numbers = key_numbers(pa.concat_tables([keys.cast(schema), old.select(self._names)]))
         holder = np.full(numbers.max(initial=0) + 1, -1)
         holder[numbers[len(mine) :]] = old.column(INDEX).to_numpy()
         _, first, same = np.unique(numbers[: len(mine)], return_index=True, return_inverse=True)
@@ -186,15 +193,15 @@ class KeyedStream:
         table = table.filter(pc.not_equal(table.column(DIFF), 0))
         index, order = table.column(INDEX).to_numpy(), np.argsort(table.column(INDEX).to_numpy(), kind="stable")
         hashes, tick = key_hashes(table.select(self._names)), table.column(TICK).to_numpy()
-        diff = table.column(DIFF).to_numpy()
+        diff, seq = table.column(DIFF).to_numpy(), table.column(SEQ).to_numpy()
         last = order[_last_of_each(index[order])]
         first = order[np.concatenate([[True], _last_of_each(index[order])[:-1]])] if len(order) else order
         was, is_ = diff[first] < 0, diff[last] > 0
         stays = was & is_ & (hashes[first] == hashes[last])
         gone, come, moved = first[was & ~stays], last[is_ & ~stays], last[stays]
         self._runs.drop(hashes[gone], index[gone])
-        self._runs.move(hashes[moved], index[moved], tick[moved])
-        self._runs.add(hashes[come], index[come], tick[come], self._horizon(state))
+        self._runs.move(hashes[moved], index[moved], tick[moved], seq[moved])
+        self._runs.add(hashes[come], index[come], tick[come], seq[come], self._horizon(state))
 
 
 def _last_of_each(index: Array) -> Array:
