@@ -26,6 +26,7 @@ from eddyline.log.journal import Journal
 from eddyline.log.key_runs import KeyRuns
 from eddyline.log.key_values import key_hashes, key_numbers
 from eddyline.log.lookup import last_rows
+from eddyline.log.merging import MERGED, Merge
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.log.storage import Storage
 from eddyline.reference.element import Change
@@ -94,6 +95,15 @@ class Opened:
         names = self.extent.schema.names
         return {row[INDEX]: (row[TICK], tuple(row[n] for n in names)) for row in found if row[DIFF] > 0}
 
+    def merge(self) -> None:
+        """All segments become one."""
+        base = self.journal.at(self.journal.number)
+        segments = tuple(base.state("s").segments)
+        if len(segments) > 1:
+            merge = Merge("s", segments, f"streams/s/{MERGED}{self.journal.number}.parquet")
+            base.exchange({"s": merge.exchange(merge.run(self.storage))})
+        self.journal.fold(base)
+
     def entries(self) -> int:
         return len(self.ingest._keyed["s"])
 
@@ -107,7 +117,7 @@ def in_the_log(extent: Extent, rows: list[Arrival], cuts: list[int]) -> tuple[St
         for start, end in pairwise(borders):
             opened.take(rows[start:end])
             if start % 3 == 1:
-                opened.journal.fold(opened.journal.at(opened.journal.number))
+                opened.merge()
             if start % 3:
                 rejects += opened.rejects
                 opened = Opened(folder, extent)
@@ -215,13 +225,18 @@ def test_an_update_may_exchange_keys_but_not_give_one_twice(tmp_path: Path) -> N
 
 
 statements = st.lists(
-    st.tuples(st.integers(0, 5), st.sampled_from("xyz"), st.integers(0, 30)), min_size=1, max_size=3, unique_by=lambda s: s[0]
+    st.tuples(st.integers(0, 5), st.sampled_from("xyz"), st.integers(0, 30)),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda s: s[0],
 )
 
 
 @settings(max_examples=150 * EXAMPLES, deadline=None)
 @given(
-    st.lists(st.tuples(st.just(INSERT), st.none(), st.tuples(st.sampled_from("xyz"), st.just(1.0)), st.integers(0, 30))),
+    st.lists(
+        st.tuples(st.just(INSERT), st.none(), st.tuples(st.sampled_from("xyz"), st.just(1.0)), st.integers(0, 30))
+    ),
     statements,
     st.sampled_from([None, 5]),
     st.booleans(),

@@ -27,7 +27,9 @@ BY_TIME = replace(CSV, key=("time",))
 
 
 def test_csv(tmp_path: Path) -> None:
-    write(tmp_path / "in.csv", "_op,_ref,k,n,v,time\n,,a,1,2,3\n-,,a,1,,\n-,7,,,,\n=,,a,1,5,6\n=,7,a,1,5,6\n-,,a,1,x,9\n")
+    write(
+        tmp_path / "in.csv", "_op,_ref,k,n,v,time\n,,a,1,2,3\n-,,a,1,,\n-,7,,,,\n=,,a,1,5,6\n=,7,a,1,5,6\n-,,a,1,x,9\n"
+    )
     rows = check_same(tmp_path, CSV)
     assert [(row.op, row.ref, row.values, row.tick) for row in rows if not isinstance(row, Reject)] == [
         ("+", None, ("a", 1, 2, 3), 3),
@@ -58,7 +60,11 @@ def test_rows_without_a_key_are_set_aside(tmp_path: Path) -> None:
         (CSV, "_op,k,n,v,time\n,a,1,2,3\n-,a,1,,\n=,a,1,5,6\n"),
         (CSV, "_op,_ref,k,n,v,time\n,,a,1,2,3\n-,,a,1,,\n=,,a,1,5,6\n=,5,a,1,5,6\n-,5,,,,\n"),
         (BY_TIME, "_op,k,n,v,time\n,a,1,2,3\n-,,,,3\n=,a,1,5,3\n"),
-        (JSON, '{"k": "a", "n": 1, "time": 3}\n{"_op": "-", "k": "a", "n": 1}\n{"_op": "=", "k": "a", "n": 1, "time": 4}\n'),
+        (
+            JSON,
+            '{"k": "a", "n": 1, "time": 3}\n{"_op": "-", "k": "a", "n": 1}\n'
+            '{"_op": "=", "k": "a", "n": 1, "time": 4}\n',
+        ),
     ],
 )
 def test_plain_files_are_not_read_row_by_row(
@@ -73,7 +79,9 @@ fields = st.sampled_from(["", "1", "2", "a", " ", "-1"])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(["", "+", "-", "=", "?"]), fields, fields, fields, fields, fields), max_size=8))
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "+", "-", "=", "?"]), fields, fields, fields, fields, fields), max_size=8)
+)
 def test_whatever_a_file_holds(tmp_path: Path, rows: list[tuple[str, ...]]) -> None:
     write(tmp_path / "in.csv", "\n".join(["_op,_ref,k,n,v,time", *(",".join(row) for row in rows), ""]))
     for of in (CSV, BY_TIME, replace(CSV, retain=5)):
@@ -81,7 +89,9 @@ def test_whatever_a_file_holds(tmp_path: Path, rows: list[tuple[str, ...]]) -> N
 
 
 def told(chunk: Chunk) -> tuple[list[Any], list[Any]]:
-    rows = zip(chunk.op.to_pylist(), chunk.ref.to_pylist(), chunk.tick.to_pylist(), chunk.values.to_pylist(), strict=True)
+    rows = zip(
+        chunk.op.to_pylist(), chunk.ref.to_pylist(), chunk.tick.to_pylist(), chunk.values.to_pylist(), strict=True
+    )
     return list(rows), [(reject.line, reject.reason) for reject in chunk.rejects]
 
 

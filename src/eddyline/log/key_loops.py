@@ -1,7 +1,7 @@
 """The loops over keyed rows, compiled. All they know is numpy arrays.
 
-Here alone rows are taken one after the other: what one does to a key decides what the next one with that key is. Chains of
-rows by key and by index cross each other, so there is nothing to be sorted into columns.
+Here alone rows are taken one after the other: what one does to a key decides what the next one with that key is, and
+chains of rows by key and by index cross each other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Flags = npt.NDArray[np.bool_]
 
 #: kinds of rows
 OTHER, INSERT, REPLACE, DELETE = range(4)
-#: what becomes of a row: it goes on as it is; it revises the tuple that has its key; it is set aside, because no tuple has
-#: its key, because it would move its tuple beyond the horizon, or because another tuple has the key that it would give
+#: what becomes of a row: it goes on as it is; it revises the tuple that has its key; it is set aside, because no tuple
+#: has its key, because it would move its tuple beyond the horizon, or because another tuple has the key it would give
 AS_IT_IS, REVISES, NOBODY, TOO_FAR, TAKEN = range(5)
 
 _LOWEST = -(2**63)
@@ -62,11 +62,11 @@ def decide(
 ) -> None:
     """Decide about rows in their order, as `reference.log.StreamLog` does.
 
-    Of each row: its kind, whether it names its tuple by key, the number of its key, the place of the tuple that it names
-    by index (-1 if that is not there), its tick. Of each tuple by place: tick, key, whether it stands; the places from
-    `fresh` on are for those that come. `holder` has the place of the tuple that has each key, -1 if none. `top` is the
-    largest tick so far, `retain` -1 if all ticks are taken. Given back: the fate of each row, the place of the tuple it is
-    about, and the horizon that it met.
+    Of each row: its kind, whether it names its tuple by key, the number of its key, the place of the tuple that it
+    names by index (-1 if that is not there), its tick. Of each tuple by place: tick, key, whether it stands; the places
+    from `fresh` on are for those that come. `holder` has the place of the tuple that has each key, -1 if none. `top` is
+    the largest tick so far, `retain` -1 if all ticks are taken. Given back: the fate of each row, the place of the
+    tuple that it is about (of the one that has its key, if it is TAKEN), and the horizon that it met.
     """
     for row in range(kind.size):
         horizon = _LOWEST

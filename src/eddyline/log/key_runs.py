@@ -26,18 +26,20 @@ class _Run:
 
     def places(self, hashes: Array) -> tuple[Array, Array]:
         """Where the run has these hashes: positions among those asked for, and in the run."""
-        first, behind = (np.searchsorted(self.hashes, hashes, side) for side in ("left", "right"))
-        counts = behind - first
+        first: Array = np.searchsorted(self.hashes, hashes, "left")
+        counts = np.searchsorted(self.hashes, hashes, "right") - first
         asked = np.repeat(np.arange(len(hashes)), counts)
         begins = np.cumsum(counts) - counts  # of each hash's places among all that are found
         return asked, first[asked] + np.arange(len(asked)) - begins[asked]
 
 
 class KeyRuns:
-    """Entries of hash, index, tick and place in the log, one for each tuple that stands within the horizon; 32 bytes each.
+    """Entries of hash, index, tick and place in the log, one for each tuple that stands within the horizon.
 
-    A new batch is a run of its own. Each run is at least twice as long as the next one, so there are few, and an entry is
-    merged a few times in its life. Entries that were dropped, or are beyond the horizon, go when their run is merged.
+    32 bytes each: the tick says when an entry may be forgotten, and the place which segment has the tuple's last
+    version. A new batch is a run of its own. Each run is at least twice as long as the next one, so there are few, and
+    an entry is merged a few times in its life. Entries that were dropped, or are beyond the horizon, go when their run
+    is merged.
     """
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ class KeyedStream:
                 table = self._storage.read_table(segment.path, [SEQ, INDEX, TICK, DIFF, *self._names])
                 table = table.filter(pc.not_equal(table.column(DIFF), 0))
                 system = (table.column(name).to_numpy() for name in (SEQ, INDEX, TICK, DIFF))
-                parts.append((*system, key_hashes(table.select(self._names))))  # type: ignore[arg-type]
+                parts.append((*system, key_hashes(table.select(self._names))))
         seq, index, tick, diff, hashes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.lexsort((seq, index))
         last = order[_last_of_each(index[order])]

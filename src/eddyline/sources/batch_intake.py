@@ -125,7 +125,7 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     extent = intake.extent
     count = len(columns.line)
     kinds = _Kinds(columns, count)
-    # A deletion needs no values, and its own may be anything; only its time is looked at, and its key if it has no index.
+    # A deletion needs no values, and its own may be anything; its time is looked at, and its key if it has no index.
     key, needs_all = frozenset(extent.key_positions), ~kinds.delete
     needs_key = needs_all | mask(pc.is_null(kinds.ref)) if key else needs_all
     doubt = kinds.doubt
