@@ -137,7 +137,7 @@ def _check_kind(node: syntax.Extent, extent: Extent) -> None:
         raise InvalidDefinition("a table has no RETAIN: its rows have no time", position_of(node.args["retain"]))
     if extent.kind == STORED and extent.key:
         raise InvalidDefinition("a table has no KEY: nobody revises its rows", position_of(node.args["key"][0]))
-    if extent.interval and extent.key and not extent.timestamp:
+    if extent.kind == SENSED and extent.key and not extent.timestamp:
         raise InvalidDefinition(
             "a sensed stream with a KEY needs TIMESTAMP BY",
             position_of(node.args["key"][0]),
