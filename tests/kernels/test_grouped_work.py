@@ -91,7 +91,7 @@ def test_a_filter_travels() -> None:
 
 
 def _cache_folder(temporary: Path, **environment: str) -> str:
-    program = "import eddyline.kernels.grouped.compiled, numba; print(numba.config.CACHE_DIR)"
+    program = "import eddyline.columnar.compiled, numba; print(numba.config.CACHE_DIR)"
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     variables = {**kept, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path), **environment}
     # with the package itself everything would be compiled

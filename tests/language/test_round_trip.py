@@ -20,6 +20,8 @@ STATEMENTS = [
     "CREATE STREAM s (v INTEGER, t INTEGER) RETAIN 100 TIMESTAMP BY t USING csv OPTIONS (path 's.csv')",
     "CREATE STREAM s (v INTEGER) USING http RETAIN '1 hour 30 minutes'",
     "CREATE STREAM s (v INTEGER) RETAIN 10 MIN",
+    "CREATE STREAM s (v INTEGER, `key` STRING) RETAIN 10 MIN KEY (`key`, v) TIMESTAMP BY v",
+    "r: pushed (v:integer, key:integer) KEY (key) s: pushed (v:integer)",
     "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1' HOUR USING http",
     "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1 day 2 hours' USING http",
     "CREATE STREAM s (v INTEGER) RETAIN INTERVAL '1 02:03' DAY TO MINUTE TIMESTAMP BY v",

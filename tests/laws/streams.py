@@ -67,15 +67,17 @@ class Story:
 
 @dataclass
 class Data:
-    """The rows of two streams as files hold them, and for how many ticks each stream is retained."""
+    """The rows of two streams as files hold them, for how many ticks each stream is retained, and the key of s."""
 
     s: list[dict[str, Any]] = field(default_factory=list)
     r: list[dict[str, Any]] = field(default_factory=list)
     retain: tuple[int | None, int | None] = (None, None)
+    key: str = ""
 
     @property
     def schema(self) -> str:
-        return schema(*("" if ticks is None else f"RETAIN {ticks}" for ticks in self.retain))
+        s, r = ("" if ticks is None else f"RETAIN {ticks}" for ticks in self.retain)
+        return schema(f"{s} KEY ({self.key})" if self.key else s, r)
 
     def story(self, name: str) -> Story:
         story = Story(self.retain["sr".index(name)])

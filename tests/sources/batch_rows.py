@@ -32,7 +32,8 @@ def arrivals(chunk: Chunk, extent: Extent) -> Iterator[Arrival]:
     rows = zip(*(column.to_pylist() for column in chunk.values.columns), strict=True)
     others = zip(*(column.to_pylist() for column in columns), strict=True)
     for row, (tick, op, ref, tag, line, text) in zip(rows, others, strict=True):
-        values = tuple(_value(value) for value in row) if op in "+=" else None
+        by_key = bool(extent.key) and op == "-" and ref is None
+        values = tuple(_value(value) for value in row) if op in "+=" or by_key else None
         assert values is not None or set(row) == {None}
         says = op != "+" or extent.retain is not None
         assert (text is not None) == says

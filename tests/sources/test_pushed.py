@@ -102,7 +102,7 @@ def test_rows_of_all_kinds() -> None:
         ("#", None, None, {"content": "y"}),
     ]
     assert good[1].text == '{"_op": "-", "_ref": 1}'
-    assert bad == [(6, "_ref: missing; a deletion (-) needs the index of its tuple")]
+    assert bad == [(6, "_ref: missing; a deletion (-) needs the index of its tuple, or a stream with a KEY")]
     columns = {"site": [1, 1], "time": [60, 61], "temp": [3.0, None], "_op": ["+", "="], "_ref": [None, 1]}
     for table in (pa.table(columns), pd.DataFrame(columns)):
         good, bad = pushed(table if isinstance(table, pa.Table) else table.astype({"_ref": "Int64"}))

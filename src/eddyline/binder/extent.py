@@ -32,6 +32,7 @@ def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
         kind=kind,
         schema=schema,
         timestamp=_timestamp(node, schema),
+        key=_key(node, schema),
         sites=tuple(node.args.get("sites") or ()),
         interval=_interval(node, catalog.tick_micros),
         retain=_retention(node, catalog.tick_micros),
@@ -58,16 +59,37 @@ def _timestamp(node: syntax.Extent, schema: Schema) -> str | None:
     column = node.args.get("timestamp")
     if column is None:
         return None
-    found = next((field for field in schema.fields if field.name.lower() == column.name.lower()), None)
-    if found is None:
-        guess = nearest(column.name, schema.names)
-        hint = f"did you mean {guess}?" if guess else None
-        raise UnknownColumn(f"{node.this.text_form} has no column {column.name}", position_of(column), hint)
+    found = _column(node, schema, column)
     if not is_integer(found.type) and found.type not in (TIMESTAMP, DATE):
         raise TypeMismatch(
             f"TIMESTAMP BY needs an integer (ticks) or a TIMESTAMP; {found.name} is {found.type}", position_of(column)
         )
     return found.name
+
+
+def _key(node: syntax.Extent, schema: Schema) -> tuple[str, ...]:
+    names: list[str] = []
+    for column in node.args.get("key") or ():
+        found = _column(node, schema, column)
+        if found.name in names:
+            raise DuplicateName(f"the key names {found.name} twice", position_of(column))
+        if found.type.element is not None:
+            raise TypeMismatch(
+                f"a KEY has single values; {found.name} is {found.type}",
+                position_of(column),
+                "name the columns that tell one tuple from another",
+            )
+        names.append(found.name)
+    return tuple(names)
+
+
+def _column(node: syntax.Extent, schema: Schema, column: exp.Expr) -> Field:
+    found = next((field for field in schema.fields if field.name.lower() == column.name.lower()), None)
+    if found is None:
+        guess = nearest(column.name, schema.names)
+        hint = f"did you mean {guess}?" if guess else None
+        raise UnknownColumn(f"{node.this.text_form} has no column {column.name}", position_of(column), hint)
+    return found
 
 
 def _interval(node: syntax.Extent, tick_micros: int) -> int | None:
@@ -113,5 +135,13 @@ def _check_kind(node: syntax.Extent, extent: Extent) -> None:
         raise InvalidDefinition("a table has no TIMESTAMP BY", position_of(node.args["timestamp"]))
     if extent.kind == STORED and extent.retain is not None:
         raise InvalidDefinition("a table has no RETAIN: its rows have no time", position_of(node.args["retain"]))
+    if extent.kind == STORED and extent.key:
+        raise InvalidDefinition("a table has no KEY: nobody revises its rows", position_of(node.args["key"][0]))
+    if extent.kind == SENSED and extent.key and not extent.timestamp:
+        raise InvalidDefinition(
+            "a sensed stream with a KEY needs TIMESTAMP BY",
+            position_of(node.args["key"][0]),
+            "without it a row's time is its turn, which the new version of a tuple has not",
+        )
     if len(set(extent.sites)) < len(extent.sites):
         raise InvalidDefinition("a site is listed twice", position)

@@ -31,6 +31,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.errors import (
     DuplicateName,
     InvalidDefinition,
+    MissingKey,
     MissingTime,
     NotSupported,
     SyntaxProblem,
@@ -316,17 +317,17 @@ class StatementBinder:
             values: list[TypedExpr] = [bind(exp.Null(), FromScope()) for _ in fields]
             for place, value in zip(places, row.expressions, strict=True):
                 values[place] = coerce(bind(value, FromScope()), fields[place].type, position_of(value))
-            self._check_time(extent, values, row)
+            self._check_present(extent, values, row)
             rows.append(tuple(values))
         return [Insert(extent, tuple(rows))]
 
-    def _check_time(self, extent: Extent, values: list[TypedExpr], row: exp.Expr) -> None:
-        if extent.timestamp is None:
-            return
-        time = values[extent.schema.names.index(extent.timestamp)]
-        constant = time.arguments[0] if isinstance(time, Call) and time.function == "cast" else time
-        if isinstance(constant, Literal) and constant.value is None:
+    def _check_present(self, extent: Extent, values: list[TypedExpr], row: exp.Expr) -> None:
+        """That the values without which a row is no tuple are not simply NULL."""
+        if extent.timestamp is not None and _is_null(values[extent.schema.names.index(extent.timestamp)]):
             raise MissingTime(f"{extent.timestamp} is NULL, but a tuple's time is taken from it", position_of(row))
+        for name, place in zip(extent.key, extent.key_positions, strict=True):
+            if _is_null(values[place]):
+                raise MissingKey(f"{name} is NULL, but it is a KEY column", position_of(row))
 
     def _column_place(self, extent: Extent, column: exp.Expr) -> int:
         for place, found in enumerate(extent.schema.fields):
@@ -403,6 +404,11 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.DeleteRows: StatementBinder._delete,
     syntax.AttachTag: StatementBinder._attach,
 }
+
+
+def _is_null(value: TypedExpr) -> bool:
+    constant = value.arguments[0] if isinstance(value, Call) and value.function == "cast" else value
+    return isinstance(constant, Literal) and constant.value is None
 
 
 def _kind_of(tree: exp.Expr) -> type[exp.Expr]:

@@ -21,11 +21,16 @@ class Extent:
     interval: int | None = None  # of a sensed extent, in ticks
     format: str | None = None  # USING, lower case; None: fed by INSERT and pushes alone
     options: tuple[tuple[str, str], ...] = ()  # OPTIONS, keys lower case
+    key: tuple[str, ...] = ()  # KEY: columns of the schema; no two tuples that stand have the same values in them
     retain: int | None = None  # how many ticks behind its latest tuple a stream takes rows and revisions; None: all
 
     @property
     def is_stream(self) -> bool:
         return self.kind != STORED
+
+    @property
+    def key_positions(self) -> tuple[int, ...]:
+        return tuple(self.schema.names.index(name) for name in self.key)
 
     def option(self, key: str) -> str | None:
         return dict(self.options).get(key)

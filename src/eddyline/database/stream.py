@@ -42,7 +42,7 @@ class StreamHandle:
         """Take rows in: dicts, tuples, an Arrow table or a pandas frame.
 
         When this returns, they are in the stream for good; their answers come a moment later. The columns `_op`, `_ref`
-        and `_tag` say what they say in a file.
+        and `_tag` say what they say in a file; in a stream with a KEY, `_op` alone is enough to correct a tuple.
         """
         return self._home.take(self._extent, rows)
 

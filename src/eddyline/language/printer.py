@@ -59,6 +59,8 @@ class Printer(SparkGenerator):
             clauses.append(f"SITES ({self._comma(e.args['sites'])})")
         if e.args.get("every"):
             clauses.append(f"EVERY {self.sql(e, 'every')}")
+        if e.args.get("key"):
+            clauses.append(f"KEY ({self._comma(e.args['key'])})")
         if e.args.get("timestamp"):
             clauses.append(f"TIMESTAMP BY {self.sql(e, 'timestamp')}")
         if e.args.get("retain"):

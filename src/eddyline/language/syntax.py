@@ -49,6 +49,7 @@ class Extent(exp.Expression):
         "sites": False,
         "every": False,
         "timestamp": False,
+        "key": False,
         "retain": False,
         "using": False,
         "options": False,

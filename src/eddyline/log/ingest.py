@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,9 @@ from eddyline.log.storage import Storage
 from eddyline.sources.arrival import UPDATE_STATEMENT, Reject, said_by
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons
+
+if TYPE_CHECKING:
+    from eddyline.log.keyed import KeyedStream
 
 Array = Any
 #: how many stretches of touched ticks an entry keeps apart
@@ -61,6 +64,7 @@ class Ingest:
         self._set_aside = set_aside
         self._now = now
         self._clock = Clock(journal.reached, journal.closed)
+        self._keyed: dict[str, KeyedStream] = {}  # those to which rows have come since the database was opened
 
     @property
     def clock(self) -> Clock:
@@ -80,6 +84,7 @@ class Ingest:
         """
         before = (self._clock.reached, self._clock.closed)
         segments: dict[str, list[Segment]] = {}
+        tables: dict[str, pa.Table] = {}  # of streams whose keys are known
         touched: dict[str, Spans] = {}
         top: dict[str, int] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
@@ -94,12 +99,20 @@ class Ingest:
             arrived[name] = self._journal.state(name).last_index + count
             if table.num_rows:
                 segments[name] = self._write(name, table)
+                if name in self._keyed:
+                    tables[name] = table
                 tick, diff = table.column(TICK), table.column(DIFF)
                 touched[name] = spans_of(tick.filter(pc.not_equal(diff, 0)))
                 seen = pc.max(tick.filter(pc.greater(diff, 0))).as_py()
                 if seen is not None:
                     top[name] = seen
-        return self._commit(segments, touched, max(top.values(), default=None), ended, before, arrived, origin, top)
+        latest = max(top.values(), default=None)
+        entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top)
+        for name, table in tables.items():
+            keyed = self._keyed.pop(name)  # if this fails, it is built anew from the log
+            keyed.take(table, self._journal.state(name))
+            self._keyed[name] = keyed
+        return entry
 
     def advance(self, tick: int | None, ended: bool = False) -> Entry | None:
         """Move the clock without data, so that windows become due."""
@@ -137,15 +150,19 @@ class Ingest:
         """Send revisions made by a statement; gives how many tuples were revised.
 
         `_index` and `_was` are the index and tick of the tuple, `_new` is false for a deletion, `_tick` and the values
-        are the new ones. A statement is one step: all of it meets the horizon that stands when it comes.
+        are the new ones. A statement is one step: all of it meets the horizon that stands when it comes, and keys count
+        as they are after all of it.
         """
         horizon = self._journal.state(extent.name).horizon(extent.retain)
+        late = revisions.slice(0, 0)
         if horizon is not None:
             revisions = revisions.filter(pc.greater_equal(revisions.column("_was"), horizon))
-            late = pc.less(revisions.column(TICK), horizon)
-            for row in revisions.filter(late).to_pylist():
-                self._set_aside(_updated_too_late(extent, row, horizon))
-            revisions = revisions.filter(pc.invert(late))
+            too_far = pc.less(revisions.column(TICK), horizon)
+            late, revisions = revisions.filter(too_far), revisions.filter(pc.invert(too_far))
+        if extent.key:
+            self._check_keys(extent, late, revisions)
+        for row in late.to_pylist():
+            self._set_aside(_updated_too_late(extent, row, horizon or 0))
         count = revisions.num_rows
         if not count:
             return 0
@@ -163,8 +180,15 @@ class Ingest:
             rejects=(),
             bytes_read=0,
         )
-        self.append({extent.name: replace(extent, retain=None)}, [chunk])
+        self.append({extent.name: replace(extent, retain=None, key=())}, [chunk])
         return int(count)
+
+    def _check_keys(self, extent: Extent, late: pa.Table, revisions: pa.Table) -> None:
+        """Raise if a statement would leave a tuple without a key, or two with the same."""
+        keyed = self._keyed_stream(extent)
+        for table in (late, revisions):
+            keyed.check_present(table.filter(table.column("_new")))
+        keyed.check(revisions.filter(revisions.column("_new")), self._journal.state(extent.name))
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
@@ -172,15 +196,26 @@ class Ingest:
         """The rows of the log for some rows of the input, how many tuples are new among them, and what does not fit."""
         rows = Rows(extent, chunks, self._arrival_tick())
         state = self._journal.state(extent.name)
-        if rows.revisions.any():
-            revisions = Revisions(rows, state, self._storage, extent)
+        settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
+        if settled is not None or rows.revisions.any():
+            old = None if settled is None else settled.old
+            revisions = Revisions(rows, state, self._storage, extent, old)
             table, late, rejected = revisions.table(), revisions.late, revisions.rejected()
         else:
             horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain)
             late = rows.inserts & (rows.tick < horizon)
             table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
-        rejects = [rows.reject(position, reason) for position, reason in rejected]
+        refused = () if settled is None else settled.refused
+        rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, int((rows.inserts & ~late).sum()), rejects
+
+    def _keyed_stream(self, extent: Extent) -> KeyedStream:
+        from eddyline.log.keyed import KeyedStream  # numba is slow to load, and most streams have no key
+
+        keyed = self._keyed.get(extent.name)
+        if keyed is None:
+            keyed = self._keyed[extent.name] = KeyedStream(extent, self._journal.state(extent.name), self._storage)
+        return keyed
 
     def _arrival_tick(self) -> int:
         if self._now is not None:

@@ -32,14 +32,19 @@ class Revisions:
     A place is a position among the rows or, behind these, among the versions that were found in the log.
     """
 
-    def __init__(self, rows: Rows, state: StreamState, storage: Storage, extent: Extent) -> None:
+    def __init__(
+        self, rows: Rows, state: StreamState, storage: Storage, extent: Extent, old: pa.Table | None = None
+    ) -> None:
+        """`old` are the versions in the log of the tuples that are revised, and perhaps others, if they are known."""
         self._rows, self._state = rows, state
         self._stream, self._retain = extent.name, extent.retain
         self._positions = np.flatnonzero(rows.revisions)
         self._refs = rows.ref[self._positions]
         known = (self._refs >= 1) & (self._refs <= state.last_index)
-        schema = arrow_schema(extent.schema)
-        self._old = last_rows(storage, state.segments, np.unique(self._refs[known]), schema)
+        if old is None:
+            schema = arrow_schema(extent.schema)
+            old = last_rows(storage, state.segments, np.unique(self._refs[known]), schema)
+        self._old = old
         self._in_log = np.full(len(self._refs), -1, dtype=np.int64)
         index = self._old.column(INDEX).to_numpy()
         if len(index):

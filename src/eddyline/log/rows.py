@@ -43,6 +43,20 @@ class Rows:
     def _which(self, mark: str) -> Array:
         return pc.equal(self.op, mark).to_numpy(zero_copy_only=False)
 
+    def by_index(self, revises: Array, ref: Array, refused: Array) -> None:
+        """What some rows said by key is said by index; a tuple that was there already is replaced.
+
+        The rows that are refused are there no more, except to tell what they said.
+        """
+        upserts = self.inserts & revises
+        self.op = pc.if_else(pa.array(upserts), "=", self.op)
+        self.ref = ref
+        self.inserts = self.inserts & ~upserts
+        self.replaces = (self.replaces | upserts) & ~refused
+        self.deletes = self.deletes & ~refused
+        self.revisions = self.replaces | self.deletes
+        self.has_tick = self.has_tick | upserts  # the time of its arrival is its own
+
     def plain(self, state: StreamState, late: Array) -> pa.Table:
         """The rows of the log if nothing is revised, without those that come too late."""
         table = log_table(

@@ -7,10 +7,12 @@ from typing import Any
 
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.key import without_key
+from eddyline.algebra.retention import beyond
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger
 from eddyline.catalog.extent import SENSED, Extent
-from eddyline.errors import BeyondRetention, InvalidTag, MissingTime, NoSuchTuple
+from eddyline.errors import BeyondRetention, DuplicateKey, InvalidTag, MissingKey, MissingTime, NoSuchTuple
 from eddyline.reference.coverage import Attach
 from eddyline.reference.element import Change, Clock, TagElement
 from eddyline.reference.expression import compile_expression, compile_predicate
@@ -50,7 +52,7 @@ class Inflow:
 
     def add_stream(self, extent: Extent) -> None:
         self._extents[extent.name] = extent
-        self._logs[extent.name] = StreamLog(extent.name, extent.retain)
+        self._logs[extent.name] = StreamLog(extent.name, extent.retain, extent.key, extent.key_positions)
 
     # -- arrivals -----------------------------------------------------------------------------------------------------
 
@@ -58,7 +60,7 @@ class Inflow:
         """A row of a source. One that cannot be applied is set aside with its reason."""
         try:
             element = self._element(arrival)
-        except (NoSuchTuple, BeyondRetention, InvalidTag) as problem:
+        except (NoSuchTuple, BeyondRetention, DuplicateKey, InvalidTag) as problem:
             self._set_aside(arrival, problem.message)
             return
         self._add(arrival.extent, element)
@@ -67,16 +69,18 @@ class Inflow:
         log = self._logs[arrival.extent]
         if arrival.op == TAG:
             return self._tag(arrival)
-        if arrival.op == DELETE:
-            return log.delete(arrival.ref or 0, log.horizon)
-        tick = arrival.tick if arrival.tick is not None else self.reached or 0
         values = arrival.values or ()
+        if arrival.op == DELETE:
+            return log.delete_by_key(values) if arrival.ref is None else log.delete(arrival.ref, log.horizon)
+        tick = arrival.tick if arrival.tick is not None else self.reached or 0
         if arrival.op == INSERT:
             return log.insert(tick, values)
+        if arrival.ref is None:
+            return log.replace_by_key(arrival.tick, values)
         if arrival.tick is None:  # no time of its own: it keeps that of the tuple it replaces
-            standing = log[arrival.ref or 0]
+            standing = log[arrival.ref]
             tick = standing.tick if standing is not None else tick
-        return log.replace(arrival.ref or 0, tick, values, log.horizon)
+        return log.replace(arrival.ref, tick, values, log.horizon)
 
     def _tag(self, arrival: Arrival) -> TagElement:
         extent = self._extents[arrival.extent]
@@ -112,25 +116,32 @@ class Inflow:
         horizon = log.horizon
         satisfies = None if where is None else compile_predicate(where, schema)
         compute = None if values is None else [compile_expression(value, schema) for value in values]
-        revisions: list[tuple[int, int, Values | None]] = []
+        gone: list[int] = []
+        new_versions: list[tuple[int, int, Values]] = []
+        too_late: list[tuple[int, int, Values]] = []
         for index, stamped in log.standing():
             if horizon is not None and stamped.tick < horizon:
                 continue
             row = (*stamped.row.values, stamped.tick, index)
             if satisfies is not None and not satisfies(row):
                 continue
-            new = None if compute is None else tuple(function(row) for function in compute)
-            if new != stamped.row.values:
-                tick = None if new is None else tick_of(extent, new, self._tick_micros)
-                revisions.append((index, stamped.tick if tick is None else tick, new))
-        for index, tick, new in revisions:
-            if new is None:
-                self._add(extent.name, log.delete(index, horizon))
+            if compute is None:
+                gone.append(index)
                 continue
-            try:
-                self._add(extent.name, log.replace(index, tick, new, horizon))
-            except BeyondRetention as problem:
-                self._set_aside(updated(extent, new, index, tick), problem.message)
+            new = tuple(function(row) for function in compute)
+            if new != stamped.row.values:
+                tick = tick_of(extent, new, self._tick_micros)
+                tick = stamped.tick if tick is None else tick
+                check_key(extent, new)
+                moved_too_far = horizon is not None and tick < horizon
+                (too_late if moved_too_far else new_versions).append((index, tick, new))
+        for change in log.replace_all(new_versions, horizon):
+            self._add(extent.name, change)
+        for index in gone:
+            self._add(extent.name, log.delete(index, horizon))
+        for index, tick, new in too_late:
+            reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon or 0, extent.name)
+            self._set_aside(updated(extent, new, index, tick), reason)
 
     def attach(self, extent: Extent, tagger: Tagger) -> None:
         """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
@@ -176,6 +187,7 @@ def constants(rows: Iterable[Sequence[TypedExpr]]) -> list[Values]:
 def inserted(extent: Extent, values: Values, number: int, arrived: int, tick_micros: int) -> Arrival:
     """A row of an INSERT, from 1, into a stream to which some tuples have come before."""
     tick = tick_of(extent, values, tick_micros)
+    check_key(extent, values)
     if tick is None:
         tick = acquired_tick(extent, arrived)
     text = said_by(extent.schema.names, values)
@@ -203,3 +215,10 @@ def tick_of(extent: Extent, values: Values, tick_micros: int) -> int | None:
     if values[position] is None:
         raise MissingTime(f"{extent.name}: {extent.timestamp} is NULL, but it is the TIMESTAMP BY column")
     return to_tick(extent, tick_micros)(values[position])
+
+
+def check_key(extent: Extent, values: Values) -> None:
+    """That a tuple which a statement makes has a key."""
+    for name, position in zip(extent.key, extent.key_positions, strict=True):
+        if values[position] is None:
+            raise MissingKey(without_key(extent.name, name))

@@ -20,9 +20,9 @@ class Arrival:
     extent: str
     line: int  # in its file, from 1 for the first data row's line number as an editor shows it
     op: str  # INSERT, DELETE, REPLACE or TAG
-    values: tuple[Any, ...] | None  # of INSERT and REPLACE, in the order of the schema
+    values: tuple[Any, ...] | None  # of INSERT and REPLACE, in the order of the schema; of DELETE by key, its key alone
     tick: int | None  # None if the extent has no TIMESTAMP BY and is not sensed, or on a row without a time
-    ref: int | None = None  # the index that DELETE and REPLACE revise
+    ref: int | None = None  # the index that DELETE and REPLACE revise; None if they name their tuple by its key
     tag: dict[str, Any] | None = None  # the parsed `_tag` of TAG
     # where it stands and what it says, if it may still turn out not to fit: DELETE, REPLACE and TAG, and whatever comes
     # to a stream that does not take everything

@@ -116,7 +116,7 @@ class Columns:
     line: Positions
     values: Sequence[Converted]  # in the order of the schema
     op: pa.Array | None = None  # text; None if the file has tuples only
-    ref: Converted | None = None  # None: rows that need one are in doubt
+    ref: Converted | None = None  # None: rows that need one are in doubt; where it may be missing, null is sure
     text: Callable[[Positions], pa.Array] | None = None  # what the rows at these positions say
 
 
@@ -125,18 +125,24 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     extent = intake.extent
     count = len(columns.line)
     kinds = _Kinds(columns, count)
+    # A deletion needs no values, and its own may be anything; its time is looked at, and its key if it has no index.
+    key, needs_all = frozenset(extent.key_positions), ~kinds.delete
+    needs_key = needs_all | mask(pc.is_null(kinds.ref)) if key else needs_all
     doubt = kinds.doubt
     for at, column in enumerate(columns.values):
+        needs = needs_key if at in key else needs_all
         if column.doubt is not None:
-            # A deletion needs no values, and its own may be anything; only its time is looked at.
-            doubt = doubt | (column.doubt if at == intake.time else column.doubt & ~kinds.delete)
-    if intake.time is not None and columns.values[intake.time].values.null_count:
-        doubt = doubt | (mask(pc.is_null(columns.values[intake.time].values)) & ~kinds.delete)
+            doubt = doubt | (column.doubt if at == intake.time else column.doubt & needs)
+        if column.values.null_count and (at == intake.time or at in key):
+            doubt = doubt | (mask(pc.is_null(column.values)) & needs)
     arrays = [column.values for column in columns.values]
     tick = _ticks(arrays[intake.time], intake) if intake.time is not None else pa.nulls(count, pa.int64())
     if kinds.delete.any():
-        gone = pa.array(kinds.delete)
-        arrays = [pc.if_else(gone, pa.scalar(None, array.type), array) for array in arrays]
+        gone, nameless = pa.array(kinds.delete), pa.array(~needs_key)
+        arrays = [
+            pc.if_else(nameless if at in key else gone, pa.scalar(None, array.type), array)
+            for at, array in enumerate(arrays)
+        ]
     chunk = Chunk(
         extent.name,
         file,

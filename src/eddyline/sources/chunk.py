@@ -23,10 +23,12 @@ class Chunk:
 
     extent: str
     file: str
-    values: pa.Table  # the declared columns under their declared names; NULL where the row is a deletion or a tag
+    values: (
+        pa.Table
+    )  # the declared columns under their declared names; NULL in a deletion (but for a key that it has) and a tag
     tick: pa.Int64Array  # null where `Arrival.tick` is None
     op: pa.StringArray  # INSERT, DELETE, REPLACE or TAG
-    ref: pa.Int64Array  # null except on DELETE and REPLACE
+    ref: pa.Int64Array  # null except on DELETE and REPLACE by index
     tag: pa.StringArray  # the JSON text on TAG rows
     line: pa.Int64Array  # as `Arrival.line`
     text: pa.StringArray  # as `Arrival.text`; null where it is empty

@@ -28,7 +28,7 @@ from eddyline.sources.files import ByteMeter, open_text
 from eddyline.sources.intake import BadRow
 from eddyline.sources.line_blocks import CODECS, BlockTooShort, LineBlock, LineBlocks
 from eddyline.sources.row_chunks import rows_as_chunks
-from eddyline.sources.text_columns import from_text, references_from_text, without_nulls
+from eddyline.sources.text_columns import from_text, no_references, references_from_text, without_nulls
 
 
 class CsvBatchReader(CsvReader):
@@ -170,9 +170,15 @@ class _CsvStretches:
             lines + block.first,
             values,
             None if plan.op is None else texts[plan.op],
-            None if plan.ref is None else references_from_text(texts[plan.ref]),
+            self._references(texts, len(lines)),
             lambda positions: block.contents(lines[positions]),
         )
+
+    def _references(self, texts: list[pa.Array], count: int) -> Converted | None:
+        has_key = bool(self._extent.key)
+        if self._plan.ref is None:
+            return no_references(count) if has_key else None
+        return references_from_text(texts[self._plan.ref], has_key)
 
 
 def _doubting_blanks(column: Converted, texts: pa.Array) -> Converted:

@@ -31,6 +31,7 @@ class Intake:
         self._conversion = conversion
         self._column = extent.timestamp
         self._time = time_position(extent)
+        self._key = tuple(zip(extent.key, extent.key_positions, strict=True))
         self._to_tick = to_tick(extent, tick_micros)
         # SNEEql's Figure 2: without a time of its own, a row of n sites belongs to acquisition number row // n.
         acquired = extent.kind == SENSED and self._time is None
@@ -50,6 +51,7 @@ class Intake:
         except BadValue as problem:
             raise BadRow(str(problem)) from None
         turn = self._insertions - 1
+        self._check_key(values)
         tick = self._own_tick(values) if self._sites is None else turn // self._sites * self._interval
         if self._takes_all:
             return Arrival(self._extent, line, INSERT, values, tick)
@@ -71,15 +73,15 @@ class Intake:
                 file=self.file,
                 text=self.said(),
             )
-        index = _reference(kind, ref)
+        index = _reference(kind, ref, bool(self._key))
         if kind == DELETE:
-            return Arrival(
-                self._extent, line, DELETE, None, self._tick_if_given(raw), index, file=self.file, text=self.said()
-            )
+            tick, key = self._tick_if_given(raw), self._only_key(raw) if index is None else None
+            return Arrival(self._extent, line, DELETE, key, tick, index, file=self.file, text=self.said())
         try:
             values = self._conversion.values(raw)
         except BadValue as problem:
             raise BadRow(str(problem)) from None
+        self._check_key(values)
         return Arrival(
             self._extent, line, REPLACE, values, self._own_tick(values), index, file=self.file, text=self.said()
         )
@@ -103,6 +105,22 @@ class Intake:
         if time is None:
             raise BadRow(f"{self._column}: no value, but it is the TIMESTAMP BY column")
         return self._to_tick(time)
+
+    def _check_key(self, values: Sequence[Any]) -> None:
+        for name, position in self._key:
+            if values[position] is None:
+                raise BadRow(f"{name}: no value, but it is a KEY column")
+
+    def _only_key(self, raw: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of the key, which are all that a deletion without an index needs."""
+        values: list[Any] = [None] * len(raw)
+        try:
+            for _, position in self._key:
+                values[position] = self._conversion.value(position, raw[position])
+        except BadValue as problem:
+            raise BadRow(str(problem)) from None
+        self._check_key(values)
+        return tuple(values)
 
     def _tick_if_given(self, raw: Sequence[Any]) -> int | None:
         """Deletions and tags need no values, but may say when they come."""
@@ -153,9 +171,12 @@ def to_tick(extent: Extent, tick_micros: int) -> Callable[[Any], int]:
     )
 
 
-def _reference(kind: str, ref: Any) -> int:
+def _reference(kind: str, ref: Any, has_key: bool) -> int | None:
+    """The index of the tuple; None if it is known by its key."""
     if ref is None or ref == "":
-        raise BadRow(f"_ref: missing; {_SENTENCE[kind]} needs the index of its tuple")
+        if has_key:
+            return None
+        raise BadRow(f"_ref: missing; {_SENTENCE[kind]} needs the index of its tuple, or a stream with a KEY")
     text = str(ref).strip()
     whole = text.isascii() and text.isdigit() and len(text) <= _INDEX_DIGITS
     if isinstance(ref, bool | float) or not whole or int(text) == 0:

@@ -23,7 +23,7 @@ from eddyline.sources.arrival import Arrival
 from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import OP, REF, TAG
-from eddyline.sources.converted import Converted, narrowed_floats, narrowed_integers
+from eddyline.sources.converted import Converted, mask, narrowed_floats, narrowed_integers
 from eddyline.sources.files import NOT_TEXT, ByteMeter, is_damaged, legible, open_text
 from eddyline.sources.intake import BadRow
 from eddyline.sources.json_file import JsonReader
@@ -113,7 +113,7 @@ class JsonBatchReader(JsonReader):
             lines + block.first,
             [_column(array, field.type) for array, field in zip(arrays, fields, strict=False)],
             arrays[-2] if has_kinds else None,
-            references(arrays[-1]) if has_kinds else None,
+            references(arrays[-1], mask(pc.is_null(arrays[-1])) if self._extent.key else None) if has_kinds else None,
             lambda positions: block.contents(lines[positions]),
         )
 

@@ -19,6 +19,7 @@ from eddyline.sources.columns import ColumnPlan, columns_by_name
 from eddyline.sources.files import ByteMeter
 from eddyline.sources.native_columns import from_native
 from eddyline.sources.parquet_file import ParquetReader, _python_values
+from eddyline.sources.text_columns import no_references
 
 _LEAST_ROWS = 8192
 
@@ -54,6 +55,7 @@ def take_batch(
         lines,
         [from_native(batch.column(at), field.type, whole_floats) for at, field in zip(plan.order, fields, strict=True)],
         None if plan.op is None else _op_texts(batch.column(plan.op)),
+        no_references(batch.num_rows) if plan.ref is None and stretch.intake.extent.key else None,
     )
     sure, doubtful = sure_rows(columns, stretch.intake, stretch.file)
     if len(doubtful):

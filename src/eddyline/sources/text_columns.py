@@ -16,6 +16,7 @@ from eddyline.sources.converted import (
     DAYS,
     MOMENTS,
     Converted,
+    Mask,
     all_in_doubt,
     mask,
     narrowed_floats,
@@ -73,16 +74,22 @@ def from_text(texts: pa.Array, type_: DataType) -> Converted:
     return all_in_doubt(texts, arrow_type(type_))
 
 
-def references_from_text(texts: pa.Array) -> Converted:
-    """The indexes in a `_ref` column; what is none, or missing, is in doubt."""
+def references_from_text(texts: pa.Array, may_be_missing: bool) -> Converted:
+    """The indexes in a `_ref` column; what is none is in doubt, and what is missing unless it may be."""
     sure = pc.match_substring_regex(texts, _REFERENCE)
     numbers = pc.cast(pc.if_else(sure, texts, pa.scalar(None, pa.string())), pa.int64())
-    return references(numbers)
+    return references(numbers, mask(pc.equal(pc.fill_null(texts, ""), "")) if may_be_missing else None)
 
 
-def references(numbers: pa.Array) -> Converted:
+def references(numbers: pa.Array, missing: Mask | None = None) -> Converted:
+    """The indexes among some numbers; `missing` says which are rightly none."""
     sure = mask(pc.and_(pc.greater(numbers, 0), pc.less(numbers, 10**18)))
-    return Converted(numbers, ~sure)
+    return Converted(numbers, ~sure if missing is None else ~(sure | missing))
+
+
+def no_references(count: int) -> Converted:
+    """The indexes where a file has no `_ref` and its stream a key."""
+    return Converted(pa.nulls(count, pa.int64()))
 
 
 def _cast(texts: pa.Array, target: pa.DataType, plain: str, as_a_whole: bool = True) -> Converted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.kernels.grouped.compiled import compiled
+from eddyline.columnar.compiled import compiled
 
 Ints = npt.NDArray[np.int64]
 ShortInts = npt.NDArray[np.int32]

@@ -172,6 +172,9 @@ class StatementParser(QueryParser):
                 key, value = "every", self._duration()
             elif self._word("TIMESTAMP", "BY"):
                 key, value = "timestamp", self._identifier("a column")
+            elif self._word("KEY"):
+                names = self._in_parentheses(lambda: self._list(lambda: self._identifier("a column")), "the key")
+                key, value = "key", names
             elif self._word("RETAIN"):
                 key, value = "retain", self._retention()
             elif self._word("USING"):
