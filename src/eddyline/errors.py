@@ -210,6 +210,12 @@ class BeyondRetention(EddylineError):
     code, sqlstate = "BEYOND_RETENTION", "22008"
 
 
+class TooManyWindows(EddylineError):
+    """Time has gone on so far without a tuple that there would be no end of empty windows."""
+
+    code, sqlstate = "TOO_MANY_WINDOWS", "54000"
+
+
 class FunctionFailed(EddylineError):
     """A function of the user's own has raised an exception, or has given what it said it would not."""
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from eddyline.algebra import pause
 from eddyline.algebra.loop import evaluate
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
+from eddyline.errors import TooManyWindows
 from eddyline.reference.bag import same_rows
 from eddyline.reference.element import (
     ALWAYS,
@@ -110,11 +112,18 @@ def span_windows(elements: Iterator[StreamElement], spans: Iterator[Span]) -> It
                     made[number] = (span, new)
                     if not same_rows(old.rows, new.rows):
                         yield WindowChange(number, old, new)
+        since, quiet = ALWAYS if waiting is None else waiting.tick, 0
         while waiting is not None and waiting.due(clock):
             window = Window(waiting.tick, (waiting.number,), history.between(waiting.left, waiting.right))
             made[waiting.number] = (waiting, window)
             furthest = waiting.right if furthest is None else max(furthest, waiting.right)
             yield WindowChange(waiting.number, None, window)
+            if window.rows:
+                since, quiet = waiting.tick, 0
+            else:
+                quiet += 1
+            if quiet > pause.MOST_EMPTY:
+                raise TooManyWindows(pause.too_long_a_pause(since, waiting.tick, pause.MOST_EMPTY))
             waiting = next(spans, None)
         yield clock
 

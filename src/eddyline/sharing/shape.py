@@ -60,7 +60,7 @@ _UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, Window
 
 
 #: how many constants a window is: first tick, last tick, slide
-_WINDOW = 3
+WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
 _FOUND_OUT = ("key", "form", "stream", "slide")
 
@@ -99,7 +99,7 @@ class Shape:
     def key(self) -> Key:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
-        window = self.constants[-_WINDOW:] if self.windowed and self.kept else ()
+        window = self.constants[-WINDOW:] if self.windowed and self.kept else ()
         return Key((self.plan, self.columns, called, self.kept, window))
 
     @cached_property

@@ -21,6 +21,7 @@ from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
+from eddyline.spark.evaluate.pause import reason_to_stop
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.past import Piece
@@ -152,7 +153,10 @@ class BatchWork:
             for way, stage in level:
                 mine = {name: derived.get(name) or way.stretch.logs[name] for name in stage.streams}
                 view = self._view(way, stage, mine, scans)
-                if view is not None:
+                reason = None if view is None else reason_to_stop(stage.plan, view)
+                if reason is not None:
+                    self._failures[stage.name] = reason
+                elif view is not None:
                     views[stage] = view
             begun = {stage.name: _beginning(stage, view) for stage, view in views.items()}
             views.update(self._numbers_due(views))

@@ -75,8 +75,10 @@ def footing(question: Question) -> list[str]:
 def _corrections(question: Question) -> list[str]:
     """Where corrections of answers come from, and why not from elsewhere."""
     last = cut(question.name, question.plan, question.columns)[-1]
-    if question.revisions is None or last.kind in (LINEAR, LOOKUP):
+    if question.revisions is None:
         return []
+    if last.kind in (LINEAR, LOOKUP):
+        return ["corrected tuple by tuple, where there is nothing to keep"]
     found = "it looks back" if question.looks_back else correctable_or_reason(last.plan)
     if isinstance(found, str):
         return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {found}"]

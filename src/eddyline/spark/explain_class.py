@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eddyline.algebra.expression import Column, Expr, TypedExpr
+from eddyline.algebra.expression import Column, Expr, Literal, TypedExpr
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.sharing import MEMBER, MemberWindow
 from eddyline.algebra.user_function import is_expensive
 from eddyline.algebra.window import TimeWindow
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.kernels.ranges import ranges_of
-from eddyline.sharing.shape import match_of, with_forms
+from eddyline.sharing.shape import WINDOW, Shape, match_of, with_forms
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shape_of_query
@@ -38,7 +38,7 @@ def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: boo
     own = None if shape is None else found.forms.get(shape.form)
     own = own or max(found.forms.values(), key=len)  # nobody in the class asks as it does
     columns = found.stages[-1].columns
-    about = _about(found, own, engine.executor.queries())
+    about = [*_about(found, own, engine.executor.queries()), *_its_own(shape)]
     if run:
         return "\n".join([*about, analyze(engine, Question(found.name, found.plan, columns))])
     # forms are planned one beside the other, each in the same way
@@ -46,6 +46,20 @@ def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: boo
     mine = tuple(each for each in forms if each.predicate == own.form.predicate) or forms[:1]
     question = Question(found.name, with_forms(found.plan, mine), columns)
     return "\n".join([*about, explain(engine, question)])
+
+
+def _its_own(shape: Shape | None) -> list[str]:
+    """The constants of a member, under the names that its form and the conditions above have for them."""
+    if shape is None:
+        return []
+    names = [*(f"p{i}" for i in range(len(shape.where))), *(f"$a{i}" for i in range(len(shape.above)))]
+    types = (*shape.where, *shape.above)
+    told = [f"{n} = {sql_text(Literal(v, t))}" for n, v, t in zip(names, shape.constants, types, strict=True)]
+    window = ""
+    if shape.windowed:
+        told, (first, last, slide) = told[:-WINDOW], shape.constants[-WINDOW:]
+        window = f"windows from NOW{first:+} to NOW{last:+}, one every {counted(slide, 'tick')}"
+    return [f"  its own: {', '.join([*told, *([window] if window else [])])}"] if told or window else []
 
 
 def form_text(predicate: TypedExpr | None) -> str:
