@@ -68,8 +68,10 @@ def test_sparks_own_plans_fold_to_what_the_reference_folds_to(
 
 
 def agree(several: list[str], given_data: Data, batch_rows: int, revisions: str = "upstream") -> None:
-    settings_ = f"WITH (revisions = '{revisions}')"
-    sql = "".join(f"CREATE QUERY q{number} {settings_} AS {query};\n" for number, query in enumerate(several, 1))
+    sql = "".join(f"{query};\n" for query in several)
+    if revisions != "upstream":
+        how = f"WITH (revisions = '{revisions}')"
+        sql = "".join(f"CREATE QUERY q{number} {how} AS {query};\n" for number, query in enumerate(several, 1))
     session = run(sql, given_data, batch_rows)
     wanted = session.collected
     answers, rejects = spark_answers(sql, given_data, batch_rows)

@@ -94,7 +94,7 @@ def test_analyze_runs_where_it_stands(spark: object, tmp_path: Path) -> None:
     assert "read 3 rows of 1 segment, wrote 5 rows in 1 segment" in first
     assert "read 5 rows of 1 segment" in second
     scan = next(line for line in first.splitlines() if "TABLE_SCAN" in line)
-    assert scan.split()[0] == "2"  # of three rows, one is filtered out while they are read
+    assert scan.split()[0] == "3"  # so few are read at once, for whoever wants them
     assert "runs in the kernel" in first and "the kernel held" in first
     assert any("ms" in line and "GROUP_BY" in line for line in second.splitlines())
 
