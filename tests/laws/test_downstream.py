@@ -119,12 +119,11 @@ def _told(events: list[Any], window: str, retained: bool, revisions: str) -> dic
         db.flush()
         answers = [answer for name in names for answer in db.query(name).fetch()]
         db.close()
-        # a NaN is not equal to itself, and of both zeros either may be shown
-        return {name: str(folded(_plain(answers), name)).replace("-0.0", "0.0") for name in names}
+        return {name: folded(_plain(answers), name) for name in names}
 
 
 def _plain(answers: list[Any]) -> list[Any]:
-    """NaN as a text, so that a row that goes is the one that came."""
+    """NaN, which is not equal to itself, as a text, so that a row that goes is the one that came."""
 
     def row(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple("NaN" if value != value else value for value in values)

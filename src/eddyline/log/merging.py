@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eddyline.errors import StorageUnusable
+from eddyline.log.adding import added_up, is_added_up
 from eddyline.log.answers import QUERY, committed_late, is_shared, with_batch
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
@@ -38,6 +39,8 @@ class Merge:
         0 if it cannot be written, or if a part is gone because its query was dropped: the parts stay what counts.
         """
         try:
+            if is_added_up(self.log):
+                return storage.write_table(self.path, added_up([storage.read_table(part.path) for part in self.parts]))
             order = QUERY if is_shared(self.log) else None
             late = {part.path: batch for part in self.parts if (batch := self._committed_late(part)) is not None}
             parts = [part.path for part in self.parts]

@@ -32,9 +32,10 @@ from eddyline.algebra.stream import (
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
 from eddyline.errors import NotSupported
+from eddyline.log import adding
 
 LINEAR, LOOKUP, WINDOWS, STREAM, RELATION, NUMBERS = "linear", "lookup", "windows", "stream", "relation", "numbers"
-SLICES = "slices"
+SLICES = adding.SLICES
 #: behind the name of a stage, the stage that writes its numbers down
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)

@@ -30,8 +30,8 @@ from eddyline.spark.signed import ALWAYS, Signed, signed_or_reason
 from eddyline.spark.spans import HIGH, LOW, Spans
 from eddyline.spark.stages import SLICES, Stage
 
-#: how many tuples a group has
-_COUNT = "n"
+#: how many tuples a group has; the names of columns tell how they are added up (`log/adding.py`)
+_COUNT = "sum_n"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class Correctable:
     @property
     def parts(self) -> list[list[str]]:
         """The names of the parts of each aggregate."""
-        return [[f"p{a}_{i}" for i in range(len(signed.parts))] for a, signed in enumerate(self.aggregates)]
+        return [
+            [f"{part.merge}{a}_{i}" for i, part in enumerate(signed.parts)] for a, signed in enumerate(self.aggregates)
+        ]
 
     @property
     def columns(self) -> tuple[str, ...]:
