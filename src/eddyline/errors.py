@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -48,7 +49,18 @@ class EddylineError(Exception):
 
     def render(self, text: str | None = None, source: str | None = None) -> str:
         """The message as the user sees it: headline, place, the line with a caret, the hint."""
-        parts = [f"ERROR {self.code} (SQLSTATE {self.sqlstate}): {self.message}"]
+        headline = f"ERROR {self.code} (SQLSTATE {self.sqlstate}): {self.message}"
+        return "\n".join([headline, *self._details(text, source)])
+
+    def note(self, text: str | None = None) -> None:
+        """Have a traceback show what `render` shows below its headline; once, however often it is asked for."""
+        details = "\n".join(self._details(text))
+        if details and details not in getattr(self, "__notes__", ()):
+            self.add_note(details)
+
+    def _details(self, text: str | None = None, source: str | None = None) -> list[str]:
+        """The place, the line with a caret, the hint; as far as they are known."""
+        parts = []
         if text is not None and self.position is not None:
             line, column = self.position.line_and_column(text)
             gutter = " " * len(str(line))
@@ -59,7 +71,17 @@ class EddylineError(Exception):
             parts.append(f"{gutter} | {carets}")
         if self.hint:
             parts.append(f"hint: {self.hint}")
-        return "\n".join(parts)
+        return parts
+
+
+@contextmanager
+def noted(text: str | None = None) -> Iterator[None]:
+    """Errors of what is done inside show in a traceback where in the text they are, and their hint."""
+    try:
+        yield
+    except EddylineError as error:
+        error.note(text)
+        raise
 
 
 #: a line longer than this is cut around the place that is wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from eddyline.cli.messages import say
+from eddyline.cli.messages import say, say_warning
 from eddyline.cli.run import Format
 from eddyline.errors import SourceMissing, UnknownName, nearest
 from eddyline.output import JsonLines, Painter, Tables
@@ -17,7 +17,10 @@ _GUESSED, _NAMED = 10_000, 20
 
 
 def show_results(name: str, path: str, since: int, format_: Format, follow: bool) -> None:
-    """Prints the answers after a cursor as `run` does; the cursor to go on from is told on stderr at the end."""
+    """Prints the answers after a cursor as `run` does; what else is to be said goes to stderr.
+
+    That is the cursor to go on from, at the end, and why the query has stopped, if it has.
+    """
     from eddyline.database.reader import ResultReader  # takes a moment to load, which --help must not
     from eddyline.database.sets import StandingByRecord
     from eddyline.database.statements import QueryRecord, StatementLog
@@ -46,13 +49,19 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
     )
     printer.begin(query.name, query.columns)
     reader = ResultReader(storage)
-    cursor = since
+    cursor, told = since, False
     try:
         while True:
             last = reader.refresh()
             for answer in reader.answers(query.log, query.reading, cursor, upto=last):
                 printer.show(answer)
             cursor = max(cursor, last)
+            why = reader.stopped(query.log)
+            if why is not None and not told:
+                told = True
+                printer.pause()
+                sys.stdout.flush()
+                say_warning(f"the query {query.name} has stopped: {why}")
             if not follow:
                 break
             time.sleep(_EVERY)

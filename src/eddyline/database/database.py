@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from eddyline.database.core import Core
+from eddyline.database.given import checked_text, checked_tick
 from eddyline.database.handle import QueryHandle
 from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
@@ -19,7 +20,7 @@ from eddyline.database.scripts import Scripts
 from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Steps
 from eddyline.database.stream import Pushed, StreamHandle
-from eddyline.errors import InvalidDefinition
+from eddyline.errors import InvalidDefinition, noted
 from eddyline.output.backfill_bar import BackfillBar
 
 Code = Callable[..., Any]
@@ -53,11 +54,12 @@ class Database:
         - `EXPLAIN`: the text
         - other definitions: None
 
-        A statement that is wrong raises an `EddylineError` (`error.render(text)` shows the place) and changes nothing;
-        those before it have happened. Relative paths start from the working directory.
+        A statement that is wrong raises an `EddylineError` and changes nothing; those before it have happened. A
+        traceback shows the place, as `error.render(text)` does. Relative paths start from the working directory.
         """
-        self._core.check_open()
-        results = self._scripts.run(text)
+        with noted(text):
+            self._core.check_open()
+            results = self._scripts.run(checked_text(text, "a statement"))
         return results[0] if len(results) == 1 else results
 
     def function(
@@ -87,13 +89,15 @@ class Database:
             )
         if not isinstance(called, str) or not called.isidentifier():
             raise InvalidDefinition(f"{called} is no name for a function", hint="give it one: db.function('name', …)")
-        self._steps.define_function(called, function, returns, arguments)
+        with noted():
+            self._steps.define_function(called, function, returns, arguments)
         return function
 
     def query(self, name: str, since: int = -1) -> QueryHandle:
         """A handle on a standing query, which begins with its first answer, or after a cursor."""
-        self._core.check_open()
-        return QueryHandle(self._core, self._core.definitions.standing(name), since)
+        with noted():
+            self._core.check_open()
+            return QueryHandle(self._core, self._core.definitions.standing(checked_text(name, "a name")), since)
 
     @property
     def queries(self) -> Queries:
@@ -112,8 +116,9 @@ class Database:
 
     def stream(self, name: str) -> StreamHandle:
         """A handle to push rows into a stream."""
-        self._core.check_open()
-        return StreamHandle(self._core, self._core.definitions.stream(name))
+        with noted():
+            self._core.check_open()
+            return StreamHandle(self._core, self._core.definitions.stream(checked_text(name, "a name")))
 
     def run(self) -> Pushed:
         """Let the inputs of all streams (`USING csv`, …) flow to their end, merged by time, and wait for the answers.
@@ -148,7 +153,7 @@ class Database:
         What is expected no more may still come. It is late then, and corrects what was answered.
         """
         self._core.check()
-        self._core.engine.advance(tick, ended=closed)
+        self._core.engine.advance(checked_tick(tick, "what the clock is moved to"), ended=bool(closed))
 
     @property
     def clock(self) -> int | None:

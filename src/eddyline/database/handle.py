@@ -16,7 +16,7 @@ from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.present import changes, present
 from eddyline.database.reader import Read, ResultReader
-from eddyline.errors import DatabaseClosed, StreamingFailed
+from eddyline.errors import DatabaseClosed, StreamingFailed, noted
 from eddyline.log.segment import Segment
 from eddyline.spark.past import Progress
 
@@ -107,7 +107,8 @@ class QueryHandle:
             self._home.check()
             problem = self._home.problem_of(self._query)
             if problem is not None:
-                raise StreamingFailed(f"the query {self.name} has stopped: {problem}", hint=_STOPPED)
+                with noted():
+                    raise StreamingFailed(f"the query {self.name} has stopped: {problem}", hint=_STOPPED)
             left = end - time.monotonic()
             if left <= 0:
                 return []

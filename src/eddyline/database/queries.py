@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 
 from eddyline.database.core import Core, types_of
 from eddyline.database.definitions import StandingSet
+from eddyline.database.given import checked_text, checked_tick
 from eddyline.database.handle import QueryHandle, schema_of
 from eddyline.database.present import changes_of_all
 from eddyline.database.sets import NAME, lower, names_of
 from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
-from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName
-from eddyline.language.parsing.base import LARGEST
+from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName, noted
 from eddyline.log.answers import QUERY
 from eddyline.log.segment import Segment
 from eddyline.spark.templates import constants_of, template_shape
@@ -58,10 +58,19 @@ class Queries:
         With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
         is not before that tick. `priority`, from 1 to 10, is the weight of their share beside other queries.
         """
+        with noted(template):
+            return self._created(template, constants, name, history, since, priority)
+
+    def _created(
+        self, template: str, constants: Any, name: str | None, history: bool, since: int | None, priority: int
+    ) -> QuerySetHandle:
         core = self._core
         core.check()
-        if since is not None and (isinstance(since, bool) or not isinstance(since, int) or abs(since) > LARGEST):
-            raise InvalidDefinition(f"since is a tick, a whole number, not {since!r}")
+        checked_text(template, "a template")
+        if name is not None:
+            checked_text(name, "a name")
+        if since is not None:
+            checked_tick(since, "since")
         try:
             given = _table(constants)
         except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError, OverflowError) as problem:
@@ -127,15 +136,16 @@ class Queries:
 
     def like(self, pattern: str) -> list[str]:
         """The names that are LIKE a pattern, as in SQL: % is anything, _ any one character; case does not matter."""
+        checked_text(pattern, "a pattern")
         names = pa.array(list(self), pa.string())
         return list(names.filter(pc.match_like(pc.utf8_lower(names), lower(pattern))).to_pylist())
 
     def drop(self, pattern: str) -> int:
         """Drop all queries whose names are LIKE a pattern; gives how many. Their answers go with them."""
         core = self._core
-        core.check_open()
-        if not isinstance(pattern, str):
-            raise InvalidDefinition(f"a pattern is a text, not {pattern!r}", hint="'%' drops all queries")
+        with noted():
+            core.check_open()
+            checked_text(pattern, "a pattern", hint="'%' drops all queries")
         with core.defining, core.engine.writing:
             core.remember(DROP_LIKE, pattern, _HERE)
             return core.drop_like(pattern)

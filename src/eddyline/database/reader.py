@@ -28,6 +28,7 @@ class ResultReader:
         self._last = -1
         self._loaded = -1  # the last batch when the snapshot was read
         self._segments: dict[str, list[Segment]] = {}  # by result log, in the order of batches
+        self._stopped: dict[str, str] = {}  # by result log, why
 
     @property
     def last(self) -> int:
@@ -49,6 +50,11 @@ class ResultReader:
         with self._guard:
             return [segment for segment in self._segments.get(log, ()) if segment.seq[1] > since]
 
+    def stopped(self, log: str) -> str | None:
+        """Why the query of a result log has stopped for good; None if it has not."""
+        with self._guard:
+            return self._stopped.get(log)
+
     def read(self, log: str, since: int, action: Callable[[list[Segment]], Read]) -> Read:
         """Do something with the segments; once more with those that they were merged into if they went meanwhile."""
         while True:
@@ -62,6 +68,7 @@ class ResultReader:
     def forget(self, log: str) -> None:
         with self._guard:
             self._segments.pop(log, None)
+            self._stopped.pop(log, None)
 
     def answers(self, log: str, reading: Reading, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
         """What was answered after a cursor, batch by batch; up to another one, although more may be known by now."""
@@ -89,9 +96,12 @@ class ResultReader:
         results = self._log.load()
         self._last = self._loaded = results.last.batch
         self._segments = {name: list(stage.segments) for name, stage in results.stages.items()}
+        self._stopped = {name: stage.failed for name, stage in results.stages.items() if stage.failed}
 
     def _take(self, record: Record) -> None:
         for name, stage in record.stages.items():
             if stage.segments:
                 self._segments.setdefault(name, []).extend(stage.segments)
+            if stage.failed:
+                self._stopped[name] = stage.failed
         self._last = record.batch

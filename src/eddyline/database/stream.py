@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from eddyline.catalog.extent import Extent
+from eddyline.errors import noted
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class StreamHandle:
         When this returns, they are in the stream for good; their answers come a moment later. The columns `_op`, `_ref`
         and `_tag` say what they say in a file; in a stream with a KEY, `_op` alone is enough to correct a tuple.
         """
-        return self._home.take(self._extent, rows)
+        with noted():
+            return self._home.take(self._extent, rows)
 
     def update(self, index: int, **values: Any) -> Pushed:
         """Replace the tuple with this index by the values, all of them."""

@@ -136,14 +136,14 @@ class Ingest:
         origin: Mapping[str, int] | None = None,
         top: Mapping[str, int] | None = None,
     ) -> Entry | None:
-        self._clock.advance(latest, ended)
-        if not segments and not origin and (self._clock.reached, self._clock.closed) == before:
-            return None
+        clock = self._clock
         try:
-            clock = self._clock
+            clock.advance(latest, ended)
+            if not segments and not origin and (clock.reached, clock.closed) == before:
+                return None
             return self._journal.append(segments, touched, clock.reached, clock.closed, arrived, origin, top)
         except BaseException:
-            self._clock.reached, self._clock.closed = before  # what was not written has not come
+            clock.reached, clock.closed = before  # what was not written has not come
             raise
 
     def revise(self, extent: Extent, revisions: pa.Table) -> int:

@@ -36,6 +36,7 @@ from eddyline.sources.intake import time_position
 from eddyline.sources.merged_batches import merged_batches
 from eddyline.sources.staged import limit_of
 from eddyline.spark.analyze import analyze
+from eddyline.spark.classes import sharing_from
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.revising import revise
@@ -58,6 +59,7 @@ class SparkRun(ScriptRun):
         self._functions: dict[UserFunction, bytes] = {}
         super().__init__(*arguments, **options)
         self._batch_rows = self._batch_rows or BATCH_ROWS
+        self._share_from = sharing_from(None)
         self._folder = tempfile.mkdtemp(prefix="eddyline-run-")
         self._sources: dict[str, BatchInput] = {}
         self._starts = Starts(
@@ -94,6 +96,7 @@ class SparkRun(ScriptRun):
             self._on_reject,
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
+            share_from=self._share_from,
         )
         for extent in self._extents:
             if not needs_spark(extent):

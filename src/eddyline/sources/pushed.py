@@ -24,6 +24,7 @@ from eddyline.sources.parquet_batches import take_batch
 
 #: what stands in place of a file's name
 FILE = "push"
+_PUSHABLE = "push a list of rows, an Arrow table or a pandas frame"
 
 
 def chunk_of(extent: Extent, rows: Any, tick_micros: int, turns: int = 0) -> Chunk:
@@ -42,6 +43,8 @@ def chunk_of(extent: Extent, rows: Any, tick_micros: int, turns: int = 0) -> Chu
         rows = _from_frame(rows)
     if isinstance(rows, pa.Table):
         return stretch.chunk(_take_table(rows, stretch), 0)
+    if not isinstance(rows, Iterable):
+        raise TypeMismatch(f"what is pushed to {extent.name} is no rows: {rows!r:.60}", hint=_PUSHABLE)
     _Rows(extent, stretch).take([rows] if isinstance(rows, Mapping) else rows)
     return stretch.chunk([], 0)
 
@@ -141,7 +144,7 @@ class _Rows:
             else:
                 raise TypeMismatch(
                     f"row {number} pushed to {self._extent.name} is neither a dict nor a tuple: {row!r:.60}",
-                    hint="push a list of rows, an Arrow table or a pandas frame",
+                    hint=_PUSHABLE,
                 )
             said = _said(row)
             self._stretch.intake.said = said

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.user_function import plain_names
+from eddyline.errors import FunctionFailed
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Work
 from eddyline.log.segment import Segment
@@ -20,6 +21,7 @@ from eddyline.spark.explain import Passed, Question, View, footing, heading, is_
 from eddyline.spark.kernel_job import run_and_measure
 from eddyline.spark.physical import counted, described
 from eddyline.spark.stages import Stage
+from eddyline.spark.trouble import told_plainly
 from eddyline.spark.writer import references_of, segments_by_stage
 
 if TYPE_CHECKING:
@@ -116,7 +118,10 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
                 reports[name].add(report)
             else:
                 reports[name] = report
-    refused = next((found for r in references if (found := r.refused or r.failed)), "")
+    failed = next((r.failed for r in references if r.failed), "")
+    if failed:  # nobody could run it
+        raise FunctionFailed(failed)
+    refused = next((r.refused for r in references if r.refused), "")
     if refused:
         return _Run(seconds, (), refused=refused)
     segments = segments_by_stage(references).get(stage.name, ())
@@ -127,7 +132,8 @@ def _run_on_spark(stage: Stage, frame: DataFrame, tried: _Run | None = None) -> 
     """`tried`: what the kernel had to say."""
     refused = "" if tried is None else tried.refused
     began = time.monotonic()
-    rows = frame.collect()
+    with told_plainly("Spark cannot run it"):
+        rows = frame.collect()
     seconds = time.monotonic() - began
     operators = list(_operators(frame._jdf.queryExecution().executedPlan(), 0))
     if is_once(stage):

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import QUERY, Form
+from eddyline.errors import InvalidDefinition
 from eddyline.log.answers import CLASS, Seat
 from eddyline.log.storage import Storage
 from eddyline.sharing import Shape, slide_of, with_forms, with_windows
@@ -196,7 +197,17 @@ class Classes:
 
 def sharing_from(wanted: int | None) -> int:
     """From which query of a shape on they share: as the call says, or for a whole process as its environment says."""
-    return int(os.environ.get("EDDYLINE_SHARE_FROM", _SHARE_FROM)) if wanted is None else wanted
+    if wanted is not None:
+        return wanted
+    said = os.environ.get("EDDYLINE_SHARE_FROM", "").strip()
+    if not said:
+        return _SHARE_FROM
+    if not (said.isascii() and said.isdigit() and len(said) < 19):
+        raise InvalidDefinition(
+            f"EDDYLINE_SHARE_FROM is '{said:.60}', which is no whole number",
+            hint=f"it says which query of a shape is the first that shares its work; without it, number {_SHARE_FROM}",
+        )
+    return int(said)
 
 
 def _key(shape: Shape, start: int | None) -> Any:

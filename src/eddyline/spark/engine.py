@@ -48,7 +48,7 @@ from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
 from eddyline.spark.templates import constants_of, template_shape
-from eddyline.spark.trouble import reason_of, storage_problem
+from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
@@ -91,6 +91,7 @@ class Engine:
 
         Without a `pace`, nothing is folded, merged or deleted: for a database that goes away with its script.
         """
+        share_from = sharing_from(share_from)  # what is wrong is told before Spark is started
         self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
         self._batch_rows = batch_rows
@@ -101,7 +102,7 @@ class Engine:
         use = use_kernels(kernels)
         self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use, policy, lanes)
         self.results = ResultLog(self.storage)
-        self.classes = Classes(self.storage, sharing_from(share_from))
+        self.classes = Classes(self.storage, share_from)
         self._extents: dict[str, Extent] = {}
         self._query: Any = None
         self._guard = threading.RLock()
@@ -244,12 +245,8 @@ class Engine:
         with self.tables.in_use():
             batch = self.batch({})
             batch.snapshots = Scans(self.tables, {}).of(Stage("", WINDOWS, plan, ()), 0, Clock(), Clock())
-            try:
+            with told_plainly("Spark cannot answer it"):
                 return once_frame(plan, batch).toArrow()
-            except EddylineError:
-                raise
-            except Exception as problem:
-                raise _explained(problem, "Spark cannot answer it") from problem
 
     def batch(self, logs: Mapping[str, Any]) -> Batch:
         """What somebody sees who looks at logs and tables as they are now."""
@@ -279,7 +276,7 @@ class Engine:
             if not self.executor.is_behind:
                 return
             if (problem := self.executor.lane_problem) is not None:
-                raise _explained(problem) from problem
+                raise explained(problem) from problem
             if meanwhile is not None:
                 meanwhile()
             time.sleep(_LOOK_UP)  # a lane that is done has Spark run a batch
@@ -291,7 +288,7 @@ class Engine:
             else:
                 waited(self._query.processAllAvailable, meanwhile)
         except Exception as problem:
-            raise _explained(problem) from problem
+            raise explained(problem) from problem
 
     @property
     def run_id(self) -> str | None:
@@ -308,7 +305,7 @@ class Engine:
             problem = query.exception()
         except Exception as gone:
             return StreamingFailed(f"Spark has gone: {reason_of(str(gone))}", hint="open the database again")
-        return _explained(problem)
+        return explained(problem)
 
     def stopped(self) -> dict[str, str]:
         """The queries that have stopped because their own work fails, and why."""
@@ -388,12 +385,6 @@ def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
     pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
     right = f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {BATCH})"
     return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
-
-
-def _explained(problem: BaseException | None, what: str = "the streaming query has stopped") -> EddylineError:
-    """The error of ours inside Spark's, or what Spark says in one sentence."""
-    found = None if problem is None else storage_problem(problem)
-    return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
 
 
 def shape_of_query(query: BoundQuery) -> Shape | None:

@@ -14,6 +14,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.trouble import told_plainly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +79,8 @@ def _revisions(
         texts = [spark_sql(value, names) for value in values]
         different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
         found = frame.where(different).selectExpr("_index", "_tick", *(f"{t} AS n{i}" for i, t in enumerate(texts)))
-    rows = found.orderBy("_index").toArrow()
+    with told_plainly("Spark cannot find what is to be revised"):
+        rows = found.orderBy("_index").toArrow()
     if not rows.num_rows:
         return None
     new = rows.select(rows.column_names[2:]).rename_columns(list(own))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from eddyline.errors import StorageUnreadable, StorageUnusable
+from eddyline.errors import EddylineError, FunctionFailed, StorageUnreadable, StorageUnusable, StreamingFailed
+
+_OF_FUNCTION = re.compile(r"\bFunctionFailed: ([^\n]+)")
 
 
 class Cancelled(Exception):
@@ -23,6 +27,29 @@ def storage_problem(problem: BaseException) -> StorageUnusable | None:
     return None
 
 
+def function_problem(problem: BaseException) -> FunctionFailed | None:
+    """What a function of the user's own says in a task, if that is what went wrong."""
+    found = _OF_FUNCTION.search(str(problem))
+    return None if found is None else FunctionFailed(found[1].strip())
+
+
+def explained(problem: BaseException | None, what: str = "the streaming query has stopped") -> EddylineError:
+    """The error of ours inside Spark's, or what Spark says in one sentence."""
+    found = None if problem is None else storage_problem(problem) or function_problem(problem)
+    return found or StreamingFailed(f"{what}: {reason_of(str(problem or ''))}")
+
+
+@contextmanager
+def told_plainly(what: str) -> Iterator[None]:
+    """Whatever Spark raises while it runs something is told as an error of ours."""
+    try:
+        yield
+    except EddylineError:
+        raise
+    except Exception as problem:
+        raise explained(problem, what) from problem
+
+
 def was_cancelled(problem: BaseException) -> bool:
     """Whether somebody has stopped the work, so that nothing is wrong with it."""
     if isinstance(problem, Cancelled):
@@ -39,7 +66,7 @@ def reason_of(text: str) -> str:
     >>> reason_of("[PATH_NOT_FOUND] Path does not exist: /a. SQLSTATE: 42K03")
     'Path does not exist: /a.'
     """
-    of_function = re.search(r"\bFunctionFailed: ([^\n]+)", text)
+    of_function = _OF_FUNCTION.search(text)
     if of_function:
         return of_function[1].strip()
     in_task = re.search(r"Lost task [^:]*: (?:[\w$]+\.)*(\w+(?:Exception|Error)): ([^\n]+)", text)
