@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 import eddyline
-from eddyline import testing
 from eddyline.cli.main import app
 from eddyline.errors import EddylineError, InvalidDefinition, TypeMismatch, UnknownColumn, UnknownName
 from eddyline.spark.classes import sharing_from
@@ -23,10 +22,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def db() -> Iterator[Database]:
-    with kernels_alone(), testing.database() as database:
+def db(tmp_path: Path) -> Iterator[Database]:
+    with kernels_alone():
+        database = eddyline.connect(tmp_path / "db", heartbeat=None, clock=lambda: 0)
         database.sql("CREATE STREAM s (k STRING, v INTEGER, t INTEGER) TIMESTAMP BY t")
         yield database
+        database.close()
 
 
 @pytest.mark.parametrize("tick", ["x", 1.5, None, True, float("nan"), 10**18 + 1, -(10**18) - 1, 2**70])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import duckdb
 import pyarrow as pa
 
+from eddyline.kernels.together import Together
 from eddyline.log.storage import Storage
 
 #: what the kernel would take for a pattern in a path
@@ -24,6 +25,7 @@ class Leaves:
         self.connection = connection
         self._opened: dict[str, tuple[str, bool, tuple[str, ...]]] = {}  # by name: the root, whether read, the files
         self._read: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
+        self._tables: dict[str, bool] = {}  # that are shared, and whether they could be made
 
     def open(self, name: str, files: Sequence[str], storage: Storage, few: bool) -> None:
         """Let a name stand for the rows of segments; `few`: they are read at once, for all works that want them."""
@@ -36,6 +38,16 @@ class Leaves:
         else:
             self._view(name, [storage.path(file) for file in files], storage)
         self._opened[name] = wanted
+
+    def has(self, shared: Together) -> bool:
+        """Whether there is a table that works share; it is made for the first. What fails there may be another's."""
+        if shared.table not in self._tables:
+            try:
+                self.connection.execute(shared.creation)
+                self._tables[shared.table] = True
+            except duckdb.Error:
+                self._tables[shared.table] = False
+        return self._tables[shared.table]
 
     def make_room(self, names: Iterable[str]) -> None:
         """Names that are going to stand for something else: the kernel does not replace all kinds of views."""
@@ -50,6 +62,9 @@ class Leaves:
     def close(self) -> None:
         self.drop(list(self._opened))
         self._read.clear()
+        for table in self._tables:
+            self.connection.execute(f"DROP TABLE IF EXISTS {table}")
+        self._tables.clear()
 
     def _rows(self, files: tuple[str, ...], storage: Storage) -> pa.Table:
         key = storage.root, files

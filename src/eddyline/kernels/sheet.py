@@ -7,8 +7,9 @@ serves both. Each step is a named part of the statement; a part that several oth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.selecting import Selection
+from eddyline.kernels.together import Grouping
 
 #: texts that only name, cast or repeat: a column, `CAST(_diff AS TINYINT) AS _diff`, `5L AS _batch`
 _COLUMN = re.compile(r"[`\"]?(\w+)[`\"]?(?: AS \w+)?")
@@ -23,6 +25,7 @@ _CAST = re.compile(r"CAST\((_\w+) AS \w+\) AS _\w+")
 _CONSTANT = re.compile(r"(\d+)L AS \w+")
 #: what the columns of a frame are: columns of a leaf, by name, or constants
 Sources = tuple[str | int, ...]
+_LEAF = re.compile(r"\bleaf\d+\b")
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
 
@@ -34,6 +37,7 @@ class Sheet:
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by leaf, the segments to open
     tables: dict[str, pa.Table] = field(default_factory=dict)  # by leaf, rows that come with the work
     found: list[Match | Selection] = field(default_factory=list)  # leaves that are found before the statement runs
+    slices: list[_Slices] = field(default_factory=list)  # groupings that others may have too
     _parts: int = 0
     _leaves: int = 0
 
@@ -76,6 +80,24 @@ class Sheet:
     def _rows_of(self, leaf: str, columns: list[str], plain: Mapping[str, Sources] | None = None) -> Frame:
         return Frame(self, _Choice(leaf, columns, whole=True), columns, (), plain)
 
+    def grouping(self, last: Frame) -> Grouping | None:
+        """What of a statement others may have too; None if there is nothing, or if it was found for this one alone."""
+        if len(self.slices) != 1 or self.found:
+            return None
+        (slices,) = self.slices
+        rows = slices.rows.statement()
+        leaves = dict.fromkeys(_LEAF.findall(rows))
+        if not all(leaf in self.files for leaf in leaves):
+            return None
+        texts = [sql.removesuffix(f" AS {name}") for sql, name in slices.aggregates]
+        keys = tuple(map(_quoted_column, slices.keys))
+        made = Grouping.of(rows, [self.files[leaf] for leaf in leaves], keys, texts)
+        columns = [
+            f"{made.aggregates[text]} AS {name}" for text, (_, name) in zip(texts, slices.aggregates, strict=True)
+        ]
+        over = f"SELECT {', '.join([*keys, *columns])} FROM {made.table}"
+        return replace(made, statement=last.statement({slices.groups: over}))
+
     def _new_leaf(self) -> str:
         self._leaves += 1
         return f"leaf{self._leaves - 1}"
@@ -83,6 +105,16 @@ class Sheet:
     def new_name(self) -> str:
         self._parts += 1
         return f"f{self._parts}"
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Rows that are grouped, and the groups."""
+
+    rows: Frame
+    keys: tuple[str, ...]
+    aggregates: tuple[tuple[str, str], ...]  # texts and names
+    groups: Frame
 
 
 @dataclass(frozen=True)
@@ -151,14 +183,14 @@ class Frame:
         self.plain = plain
         self._name = sheet.new_name()
 
-    def statement(self) -> str:
-        """The whole statement that gives the rows of this frame."""
+    def statement(self, given: Mapping[Frame, str] = MappingProxyType({})) -> str:
+        """The whole statement that gives the rows of this frame; of some frames it is `given` where they come from."""
         uses: dict[Frame, int] = {}
         # what is used twice is computed once; what is used once melts into its user, down to what is read from files
         written: dict[Frame, str] = {}
         choices: dict[Frame, _Choice] = {}  # by frame, what is left of one that a single user may take into its own
-        for frame in _in_order(self, uses):
-            step = frame._sql
+        for frame in _in_order(self, uses, given):
+            step = given.get(frame, frame._sql)
             if isinstance(step, str):
                 written[frame] = step
                 continue
@@ -267,6 +299,13 @@ class Frame:
         step = _Step((*head, *(sql for sql, _ in made)), None, behind=group)
         return self._made(step, [*keys, *(name for _, name in made)])
 
+    def sliced(self, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
+        """The same, of slices that other works may need too."""
+        groups = self.grouped(keys, aggregates)
+        texts = tuple(kernel_sql(text) for text in aggregates)
+        self._sheet.slices.append(_Slices(self, tuple(keys), texts, groups))
+        return groups
+
     def joined(self, other: Frame, condition: str, how: str = "inner") -> Frame:
         sql = f"SELECT * FROM {self._name} {_JOINS[how]} {other._name} ON {kernel_sql(condition)[0]}"
         return Frame(self._sheet, sql, [*self.columns, *other.columns], (self, other))
@@ -283,7 +322,7 @@ class Frame:
         return Frame(self._sheet, step, columns, (self,))
 
 
-def _in_order(last: Frame, uses: dict[Frame, int]) -> list[Frame]:
+def _in_order(last: Frame, uses: dict[Frame, int], given: Collection[Frame]) -> list[Frame]:
     """All frames that one is made of, each after its inputs; counts how often each is used."""
     order: list[Frame] = []
     waiting = [(last, False)]
@@ -294,9 +333,9 @@ def _in_order(last: Frame, uses: dict[Frame, int]) -> list[Frame]:
         elif frame not in uses:
             uses[frame] = 0
             waiting.append((frame, True))
-            waiting += [(source, False) for source in reversed(frame._inputs)]
+            waiting += [(source, False) for source in reversed(frame._inputs) if frame not in given]
     for frame in order:
-        for source in frame._inputs:
+        for source in () if frame in given else frame._inputs:
             uses[source] += 1
     return order
 

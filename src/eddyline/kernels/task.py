@@ -28,6 +28,7 @@ from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
+from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
@@ -69,6 +70,8 @@ class Work:
     functions: tuple[UserFunction, ...] = ()  # of users, that are called somewhere
     known: Mapping[str, Knowledge] = field(default_factory=dict)  # about the operators of its eddies
     few: bool = False  # whether it reads so few rows that whatever it gives fits into memory
+    grouping: Grouping | None = None  # what others may need too …
+    together: Together | None = None  # … and if some do, how it is shared
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
 
@@ -119,17 +122,20 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
                 doubted = True
                 break
             # the columns are named by their place: a result may have names that no table could
-            for batch in _answer(work, connection):
+            for batch in _answer(work, leaves):
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
     if doubted and work.otherwise is not None:
         yield from _computed(work.otherwise, leaves, eddies)
 
 
-def _answer(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterable[pa.RecordBatch]:
+def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
     """The rows of the work's statement. A relation streams them, but has the statement read and bound twice."""
+    connection = leaves.connection
     if not work.few:
-        streamed: Iterable[pa.RecordBatch] = connection.sql(work.statement).to_arrow_reader()
+        shared = work.together
+        statement = work.statement if shared is None or not leaves.has(shared) else shared.statement
+        streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
         return streamed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
 from eddyline.kernels.task import Reference, Work
+from eddyline.kernels.together import put_together
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Position, Results, StageResult
 from eddyline.log.segment import Segment
@@ -188,7 +189,7 @@ class BatchWork:
                 for_spark.append(stage)
             else:
                 works += found
-        references = self._run(works) if works else []
+        references = self._run(put_together(works)) if works else []
         for reference in references:
             self._spent(reference.stage, reference.seconds)
         self._failures.update({reference.stage: reference.failed for reference in references if reference.failed})

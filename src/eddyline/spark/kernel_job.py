@@ -18,6 +18,7 @@ from eddyline.kernels.fits import why_not
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
 from eddyline.kernels.task import Reference, Work, done
+from eddyline.kernels.together import in_bundles
 from eddyline.log.results import StageResult
 from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
@@ -112,6 +113,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         return None
     made = cast(Frame, frame)
     statement = made.statement()
+    few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
     return replace(
         outline,
         statement=statement,
@@ -122,7 +124,8 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         by_row=stage.kind == LINEAR and _only_found(statement, sheet, view),
         plain=made.plain,
         functions=_functions(stage),
-        few=_opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found,
+        few=few,
+        grouping=None if few else sheet.grouping(made),
     )
 
 
@@ -193,5 +196,10 @@ def run_and_measure(spark: SparkSession, works: Sequence[Work]) -> list[Profile]
 def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable[Work]], Iterable[T]]) -> list[T]:
     context = spark.sparkContext
     each = 2 if all(work.few for work in works) else 4  # small ones are done sooner than a task is started
-    slices = min(len(works), each * context.defaultParallelism)
-    return context.parallelize(works, slices).mapPartitions(do).collect()
+    bundles = in_bundles(works)
+    slices = min(len(bundles), each * context.defaultParallelism)
+
+    def done_in_task(some: Iterable[list[Work]]) -> Iterable[T]:
+        return do(work for bundle in some for work in bundle)
+
+    return context.parallelize(bundles, slices).mapPartitions(done_in_task).collect()

@@ -82,6 +82,13 @@ def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Fra
     return as_frame(cast(Any, frame).groupBy(*keys).agg(*(F.expr(text) for text in aggregates)))
 
 
+def sliced(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
+    """The same, of slices: queries of other shapes may need them too."""
+    if isinstance(frame, sheet.Frame):
+        return as_frame(frame.sliced(keys, aggregates))
+    return grouped(frame, keys, aggregates)
+
+
 def joined(left: Frame, right: Frame, condition: str, how: str = "inner") -> Frame:
     """The pairs of rows that satisfy a condition; the columns of both have different names."""
     if isinstance(left, sheet.Frame):

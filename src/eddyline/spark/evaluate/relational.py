@@ -10,7 +10,7 @@ from eddyline.algebra.sharing import QUERY, MemberWindow, WindowMatch
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
-from eddyline.spark.evaluate.frames import Frame, grouped, joined
+from eddyline.spark.evaluate.frames import Frame, joined, sliced
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import assign_own, grid_of, needed, window_list
@@ -82,7 +82,7 @@ def aggregate(node: WindowAggregation, windows: Windows, batch: Batch) -> Window
         prepared = prepared.selectExpr("*", f"false AS {_GHOST}").unionByName(ghosts, allowMissingColumns=True)
         texts = [_aggregate(column, inner, ghosts=True) for column in node.aggregates]
     made = [f"{text} AS c{i}" for i, text in enumerate(texts, len(node.keys))]
-    return windows.with_rows(grouped(prepared, group, made), width)
+    return windows.with_rows(sliced(prepared, group, made), width)
 
 
 def in_every_window(node: WindowAggregation, listed: Frame, batch: Batch, prefix: str = "c") -> Frame:

@@ -12,6 +12,7 @@ from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.frames import sliced as grouped_slices
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
 from eddyline.spark.evaluate.selecting import selected
@@ -105,7 +106,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
         for text, name in zip(part.partials, names, strict=True)
     ]
     group_keys = [f"k{i}" for i in range(len(node.keys))]
-    slices = grouped(keyed, [SLICE, *group_keys], partials)
+    slices = grouped_slices(keyed, [SLICE, *group_keys], partials)
     # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
     within = ticks.within(grid.first, grid.last)
     placed = assign_own(slices, group_keys[-3:], within, SLICE) if own else assign(slices, grid, ticks, SLICE)
