@@ -48,7 +48,8 @@ def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterato
     With a `policy`, databases have lanes, whose steps are done where they would be started.
     """
     with ExitStack() as stack:
-        stack.enter_context(patch("eddyline.spark.engine.start_session", lambda *given, **named: None))
+        for starting in ("eddyline.spark.engine", "eddyline.database.opening"):
+            stack.enter_context(patch(f"{starting}.start_session", lambda *given, **named: None))
         stack.enter_context(patch("eddyline.spark.engine.register", lambda *given: None))
         stack.enter_context(patch("eddyline.spark.batch_work.run", lambda spark, works: list(done(works))))
         stack.enter_context(patch("eddyline.spark.batch_work.planned", _refused))
