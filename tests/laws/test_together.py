@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eddyline.kernels.leaves import Leaves
-from eddyline.kernels.together import Together
+from eddyline.kernels.together import Together, in_bundles
 from laws.streams import EXAMPLES, Data, aggregates, data, predicates
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
@@ -80,6 +80,17 @@ def test_what_differs_in_aggregates_alone_is_shared() -> None:
         f"ISTREAM(SELECT MIN(b) AS x, a FROM {WINDOW} WHERE b > 2 GROUP BY a)",
     )
     assert len(asked) == 3 and len(set(asked)) == 1
+
+
+def test_on_spark_they_are_done_in_one_task(spark: object) -> None:
+    rows: list[dict[str, Any]] = [{"a": tick % 3, "b": tick, "t": tick} for tick in range(20)]
+    queries = [f"SELECT a, {what}(b) AS x FROM {WINDOW} WHERE b > 2 GROUP BY a" for what in ("MAX", "SUM", "COUNT")]
+    with (
+        patch("eddyline.spark.kernel_job._FEW_ROWS", -1),
+        patch("eddyline.spark.kernel_job.in_bundles", wraps=in_bundles) as bundled,
+    ):
+        agree([*queries, "SELECT a FROM s WHERE b > 3"], Data(rows), 1000)
+    assert [3, 1] in [[len(bundle) for bundle in in_bundles(*call.args)] for call in bundled.call_args_list]
 
 
 def test_what_asks_for_other_tuples_or_keys_is_not() -> None:

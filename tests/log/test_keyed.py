@@ -335,8 +335,10 @@ def test_a_new_version_reads_the_one_before_only(tmp_path: Path, monkeypatch: py
 def test_a_push_of_new_keys_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Opened(tmp_path)
     opened.take(rows_of([(INSERT, None, X, 1)]))
-    monkeypatch.setattr(Storage, "read_table", lambda *_: pytest.fail("the log was read"))
-    opened.take(rows_of([(INSERT, None, Y, 1)]))
+    with monkeypatch.context() as watched:
+        watched.setattr(Storage, "read_table", lambda *_: pytest.fail("the log was read"))
+        opened.take(rows_of([(INSERT, None, Y, 1)]))
+    assert len(opened.standing()) == 2
 
 
 def test_keys_of_all_types() -> None:

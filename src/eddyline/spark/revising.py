@@ -90,7 +90,7 @@ def _revisions(
             "_index": rows.column("_index"),
             "_was": rows.column("_tick"),
             "_tick": rows.column("_tick") if ticks is None else ticks,
-            "_new": pa.array([values is not None] * rows.num_rows),
+            "_new": pa.repeat(pa.scalar(values is not None), rows.num_rows),
             **{name: new.column(name) for name in own},
         }
     )
