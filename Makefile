@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes clean
+.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes bench-revisions clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -51,6 +51,11 @@ bench-eddy: $(STAMP) ## measure the eddy beside every fixed order of conditions,
 
 bench-shapes: $(STAMP) ## measure queries of different shapes on small pushes (a minute)
 	@$(BIN)/python -m bench.shapes $(BENCH)
+
+bench-revisions: $(STAMP) ## measure corrections: upstream, downstream, auto, and beside plain Spark (an hour; BENCH=… for less)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m bench.revisions $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -23,6 +23,26 @@ LONG = [
         ["--rows", "2000", "--sizes", "2", "--only", "range", "--sides", "eddyline,join", "--repeat", "1"],
         True,
     ),
+    (
+        "bench.revisions",
+        [
+            "--windows",
+            "10",
+            "--shares",
+            "0,0.5",
+            "--only",
+            "sum",
+            "--history",
+            "2000",
+            "--rows",
+            "100",
+            "--batches",
+            "2",
+            "--plain",
+            "2000",
+        ],
+        True,
+    ),
     ("bench.run", ["--rows", "2000", "--only", "filter", "--repeat", "1", "--no-latency", "--no-scale"], True),
 ]
 ALL = [

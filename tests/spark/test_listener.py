@@ -24,6 +24,16 @@ BrokenPipeError: [Errno 32] Broken pipe
 
 """
 OTHER = CUT.replace("BrokenPipeError: [Errno 32] Broken pipe", "OSError: [Errno 28] No space left on device")
+#: the worker's own process tells of it without a word before
+BARE = """Traceback (most recent call last):
+  File "/lib/pyspark/daemon.py", line 264, in manager
+    code = worker(sock, authenticated)
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+OF_A_USER = """Traceback (most recent call last):
+  File "mine.py", line 3, in f
+BrokenPipeError: [Errno 32] Broken pipe
+"""
 PLAIN = "spark: ERROR something\nBrokenPipeError: of a user\n"
 
 
@@ -32,9 +42,11 @@ def told(text: str) -> str:
 
 
 def test_connections_that_were_cut_off_are_no_news() -> None:
-    assert told(PLAIN + CUT + CHAINED + CUT + PLAIN) == PLAIN + PLAIN
+    assert told(PLAIN + CUT + CHAINED + BARE + CUT + BARE + PLAIN) == PLAIN + PLAIN
 
 
 def test_everything_else_is_passed_on() -> None:
     assert told(PLAIN) == PLAIN
     assert told(OTHER + PLAIN) == OTHER + PLAIN
+    assert told(CUT + OF_A_USER) == OF_A_USER
+    assert told(BARE + PLAIN + OF_A_USER) == PLAIN + OF_A_USER

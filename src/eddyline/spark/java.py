@@ -149,29 +149,34 @@ def _last_line(text: str) -> str:
 #: does so whenever it ends work that nobody wants any more: of a streaming query that stops, or a lane that is closed
 _CUT_OFF = "PySpark daemon failed to flush the output to the worker process:"
 _CUTS = ("BrokenPipeError", "ConnectionResetError")
+#: or it says nothing of that and only shows where it was
+_TRACEBACK, _DAEMON = "Traceback (most recent call last):", "pyspark/daemon.py"
 _OF_TRACEBACK = (" ", "During handling of", "The above exception")
 
 
 def without_cut_connections(lines: Iterable[str]) -> Iterator[str]:
     """What is said but for tracebacks of connections that were cut off on purpose."""
-    report: list[str] | None = None
-    inside = False  # a traceback, which ends with the line that names the exception
+    report: list[str] = []  # kept back until the exception is named
+    inside = False  # a traceback
     for line in lines:
-        if line.startswith(_CUT_OFF):
-            report, inside = [line], False
-        elif report is None:
+        begins = line.startswith((_CUT_OFF, _TRACEBACK))
+        if begins and next((told for told in reversed(report) if told.strip()), "").startswith(_CUTS):
+            report = []  # the one before is complete
+        if not begins and not report:
             yield line
-        elif line.startswith("Traceback"):
+        elif begins or not line.strip() or line.startswith(_OF_TRACEBACK):
             report.append(line)
-            inside = True
-        elif not line.strip() or line.startswith(_OF_TRACEBACK):
-            report.append(line)
-        elif inside and line.startswith(_CUTS):
-            report.append(line)
+            inside = inside or line.startswith(_TRACEBACK)
+        elif not inside:  # it comes behind a report
+            report = []
+            yield line
+        elif line.startswith(_CUTS) and any(mark in told for told in report for mark in (_CUT_OFF, _DAEMON)):
+            report.append(line)  # another one may follow that it led to
             inside = False
-        else:  # another exception, or what comes behind the report
-            yield from [*(report if inside else ()), line]
-            report = None
+        else:
+            yield from [*report, line]
+            report, inside = [], False
+    yield from report if inside else ()
 
 
 class Listener:

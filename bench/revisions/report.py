@@ -1,0 +1,109 @@
+"""What corrections cost, as tables of ratios and as a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.revisions.sides import AUTO, DOWNSTREAM, UPSTREAM
+
+#: issue 5: auto ÷ the better way; auto ÷ upstream where nothing is corrected; plain Spark ÷ auto
+AUTO_AIM, IDLE_AIM, PLAIN_AIM = 1.10, 1.03, 100.0
+#: where Borealis' authors expect that correcting the answer begins to pay
+CONJECTURE = 1_000
+
+
+def show(results: Mapping[str, Any], console: Console) -> None:
+    table = Table("query", title="Batches of which some rows correct others", title_justify="left")
+    columns = (
+        "window",
+        "corrections",
+        "upstream rows/s",
+        "seconds a batch",
+        "down ÷ up",
+        "auto ÷ better",
+        "aim",
+        "same",
+    )
+    for column in columns:
+        table.add_column(column, justify="right")
+    for found in results["cells"]:
+        table.add_row(*_cells(found))
+    console.print(table)
+    if results["plain"]:
+        title = "Plain Spark that answers anew for every correction ÷ Eddyline (processor time)"
+        table = Table("query", title=title, title_justify="left")
+        for column in ("history", "corrections together", "upstream", "downstream", "auto", "aim", "same"):
+            table.add_column(column, justify="right")
+        for found in results["plain"]:
+            for together in ("1", "1000"):
+                table.add_row(*_plain_cells(found, together))
+        console.print(table)
+
+
+def _cells(found: Mapping[str, Any]) -> list[str]:
+    ways = found["ways"]
+    up = ways[UPSTREAM]
+    right = "yes" if all(way["same"] for way in ways.values()) else "[bold red]NO[/]"
+    start = [found["kind"], f"{found['size']:,}", f"{found['share']:.0%}", f"{found['rows'] / up['cpu']:,.0f}"]
+    if AUTO not in ways:
+        return [*start, f"{up['wall']:.2f}", "–", "–", "–", right]
+    walls = "/".join(f"{ways[way]['wall']:.2f}" for way in (UPSTREAM, DOWNSTREAM, AUTO))
+    better, aim = _better(found)
+    ratio = ways[AUTO]["cpu"] / better
+    down = ways[DOWNSTREAM]["cpu"] / up["cpu"]
+    return [*start, walls, f"{down:.2f}×", _coloured(ratio, ratio <= aim), f"≤ {aim:g}×", right]
+
+
+def _better(found: Mapping[str, Any]) -> tuple[float, float]:
+    """What auto is measured by: the better way; where nothing is corrected, the one that keeps nothing."""
+    ways = found["ways"]
+    if not found["share"]:
+        return ways[UPSTREAM]["cpu"], IDLE_AIM
+    return min(ways[UPSTREAM]["cpu"], ways[DOWNSTREAM]["cpu"]), AUTO_AIM
+
+
+def _plain_cells(found: Mapping[str, Any], together: str) -> list[str]:
+    taken = found[together]
+    cells = [found["kind"], f"{found['history']:,}", f"{int(together):,}"]
+    for way in (UPSTREAM, DOWNSTREAM, AUTO):
+        if way not in taken:
+            cells.append("–")
+            continue
+        ratio = taken["plain"]["cpu"] / taken[way]["cpu"]
+        cells.append(_coloured(ratio, ratio >= PLAIN_AIM))
+    return [*cells, f"≥ {PLAIN_AIM:g}×", "yes" if found["same"] else "[bold red]NO[/]"]
+
+
+def _coloured(ratio: float, good: bool) -> str:
+    return f"[{'green' if good else 'yellow'}]{ratio:.2f}×[/]"
+
+
+def plot(results: Mapping[str, Any], path: Path) -> None:
+    """Down ÷ up by window size, a line for each share: below 1 it pays to correct the answer."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    cells = [found for found in results["cells"] if DOWNSTREAM in found["ways"]]
+    kinds = list(dict.fromkeys(found["kind"] for found in cells)) or ["none"]
+    figure, all_axes = pyplot.subplots(1, len(kinds), figsize=(4.5 * len(kinds), 3.8), squeeze=False, sharey=True)
+    for axes, kind in zip(all_axes[0], kinds, strict=True):
+        for share in dict.fromkeys(found["share"] for found in cells):
+            line = [found for found in cells if (found["kind"], found["share"]) == (kind, share)]
+            for way, style in ((DOWNSTREAM, "-o"), (AUTO, ":x")):
+                ratios = [found["ways"][way]["cpu"] / found["ways"][UPSTREAM]["cpu"] for found in line]
+                axes.plot([found["size"] for found in line], ratios, style, label=f"{way}, {share:.0%}")
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.axvline(CONJECTURE, color="grey", linestyle="dashed", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.set_title(f"{kind}: processor time ÷ upstream", fontsize=10)
+        axes.set_xlabel("tuples in a window (dashed: Borealis' conjecture)", fontsize=8)
+    all_axes[0][0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)

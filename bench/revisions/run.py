@@ -1,0 +1,126 @@
+"""The grid of window sizes, shares of corrections and queries; then corrections beside plain Spark."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+import eddyline
+from bench.report import write_json
+from bench.revisions.report import plot, show
+from bench.revisions.sides import UPSTREAM, WAYS, PlainSpark, Side
+from bench.revisions.workload import JOIN, KINDS, Workload, same
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Namespace) -> dict[str, Any]:
+    """All ways on one kind of query, one size of window and one share of corrections."""
+    ways = (UPSTREAM,) if kind == JOIN else WAYS
+    workload = Workload.of_length(max(options.history, 2 * size))
+    found: dict[str, Any] = {"kind": kind, "size": size, "share": share, "rows": options.rows, "ways": {}}
+    with ExitStack() as opened:
+        sides = [opened.enter_context(closing(Side(folder / way, kind, size, way))) for way in ways]
+        loading = {side.way: side.remember(workload) for side in sides}
+        for number in range(options.batches):
+            batch = workload.batch(number, options.rows, share)
+            # whoever is first meets cold caches: all take their turn
+            for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
+                side.correct(batch)
+        right = workload.right(kind, size)
+        for side in sides:
+            found["ways"][side.way] = {
+                "history_cpu": loading[side.way],
+                "wall": statistics.median(side.wall),
+                "cpu": statistics.median(side.cpu),
+                "all_cpu": side.cpu,
+                "same": same(side.answers(), right),
+            }
+    return found
+
+
+def beside_plain(spark: Any, folder: Path, kind: str, options: argparse.Namespace) -> dict[str, Any]:
+    """One correction, and a thousand that come together, beside Spark that answers anew for each of them."""
+    size = options.plain // 2
+    found: dict[str, Any] = {"kind": kind, "history": options.plain, "size": size}
+    ways = (UPSTREAM,) if kind == JOIN else WAYS
+    workload = Workload.of_length(options.plain)
+    plain = PlainSpark(spark, folder / "plain", kind, size)
+    plain.recompute(workload)  # it compiles
+    with ExitStack() as opened:
+        sides = [opened.enter_context(closing(Side(folder / way, kind, size, way))) for way in ways]
+        for side in sides:
+            side.remember(workload)
+        for together in (1, 1_000):
+            again = []
+            for side in sides:
+                side.wall.clear()
+                side.cpu.clear()
+            for number in range(options.batches):
+                batch = workload.batch(number + together, together, 1.0)
+                for side in sides:
+                    side.correct(batch)
+                again.append(plain.recompute(workload))
+            each = {side.way: (statistics.median(side.wall), statistics.median(side.cpu)) for side in sides}
+            plainly = tuple(statistics.median(times) for times in zip(*again, strict=True))
+            found[str(together)] = {
+                # Spark answers after every correction, so for all that come together it takes so many times as long
+                "plain": {"wall": plainly[0] * together, "cpu": plainly[1] * together},
+                **{way: {"wall": wall, "cpu": cpu} for way, (wall, cpu) in each.items()},
+            }
+        found["same"] = all(same(side.answers(), workload.right(kind, size)) for side in sides)
+    return found
+
+
+def measured(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    results: dict[str, Any] = {"setting": vars(options) | {"out": str(options.out)}, "cells": [], "plain": []}
+    asked = [(k, size, share) for k in options.only for size in options.windows for share in options.shares]
+    with tempfile.TemporaryDirectory(prefix="eddyline-bench-") as work, Progress(console=console) as progress:
+        task = progress.add_task("corrections", total=len(asked) + len(options.only) * bool(options.plain))
+        with eddyline.connect() as warm:  # starts Spark, which all others share
+            for number, (kind, size, share) in enumerate(asked):
+                progress.update(task, description=f"{kind}, windows of {size:,}, {share:.0%} corrections")
+                results["cells"].append(cell(Path(work) / f"cell{number}", kind, size, share, options))
+                progress.advance(task)
+            for kind in options.only if options.plain else ():
+                progress.update(task, description=f"{kind}, beside plain Spark")
+                results["plain"].append(beside_plain(warm.spark, Path(work) / f"plain-{kind}", kind, options))
+                progress.advance(task)
+    return results
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="bench.revisions", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--windows", type=_numbers(int), default=[10, 1_000, 100_000, 1_000_000], help="tuples in one")
+    parser.add_argument("--shares", type=_numbers(float), default=[0.0, 0.01, 0.5], help="of rows that correct others")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS), help=f"of {','.join(KINDS)}")
+    parser.add_argument("--history", type=int, default=1_000_000, help="tuples that have come before, at least")
+    parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
+    parser.add_argument("--batches", type=int, default=7, help="of which the median is taken")
+    parser.add_argument("--plain", type=int, default=1_000_000, help="tuples that plain Spark computes again; 0: none")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args(arguments)
+    console = Console()
+    results = measured(options, console)
+    show(results, console)
+    name = f"revisions-{date.today()}"
+    write_json(results, options.out / f"{name}.json")
+    plot(results, options.out / f"{name}.png")
+    console.print(f"written: {options.out / name}.json and .png")
+    cells = [way["same"] for found in results["cells"] for way in found["ways"].values()]
+    return 0 if all(cells) and all(found["same"] for found in results["plain"]) else 1
+
+
+def _numbers(kind: Any) -> Any:
+    return lambda text: [kind(part) for part in text.split(",")]
