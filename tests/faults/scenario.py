@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STREAMS = {
     "a": "CREATE STREAM a (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t",
-    "b": "CREATE STREAM b (k INTEGER, w INTEGER, t INTEGER) TIMESTAMP BY t",
+    "b": "CREATE STREAM b (k INTEGER, w INTEGER, t INTEGER) KEY (w) TIMESTAMP BY t",
 }
 _SLIDE = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
 QUERIES = {
@@ -26,7 +26,15 @@ QUERIES = {
     "births": "ISTREAM(SELECT k, v FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC])",
     # the second and the third are members of a class, and count for themselves
     **{f"born{n}": f"ISTREAM(SELECT k, v FROM a [FROM NOW-14 TO NOW SLIDE 5 SEC] WHERE k > {n})" for n in range(3)},
+    # a correction of `a` becomes corrections of the next, and of the next to that
     "above": f"SELECT COUNT(*) AS n, SUM(v) AS total FROM high {_SLIDE}",
+    "flow": f"RSTREAM(SELECT k, SUM(v) AS total FROM high {_SLIDE} GROUP BY k)",
+    "best": "SELECT k, MAX(total) AS best FROM flow [FROM NOW-29 TO NOW SLIDE 10 SEC] GROUP BY k",
+}
+#: corrected from what was added up, alone and in a class
+KEPT = {
+    "kept": "SELECT k, SUM(v) AS total, MAX(v) AS most FROM a [FROM NOW-29 TO NOW SLIDE 10 SEC] GROUP BY k",
+    **{f"kept{n}": f"SELECT COUNT(*) AS n, AVG(w) AS mean FROM b {_SLIDE} WHERE k > {n}" for n in range(3)},
 }
 #: created when there is a past
 LOOKING_BACK = {
@@ -40,7 +48,9 @@ def rows_of_push(number: int) -> tuple[str, list[dict[str, Any]]]:
     """The stream and the rows of a push. Some tuples come late, some are replaced, some are withdrawn."""
     half, tick = number // 2, number // 3 - (6 if number % 13 == 0 else 0)
     if number % 2:
-        return "b", [{"k": half % 4, "w": number, "t": tick}]
+        came = [{"k": half % 4, "w": number, "t": tick}]
+        # by its key, without saying that it is a correction
+        return "b", came + ([{"k": half % 3, "w": number - 8, "t": tick - 1}] if number > 8 and half % 5 == 4 else [])
     rows: list[dict[str, Any]] = [{"_op": "+", "_ref": None, "k": half % 5, "v": half, "t": tick}]
     if half % 7 == 6:
         rows.append({"_op": "=", "_ref": half - 3, "k": half % 5, "v": half + 100, "t": tick - 2})
@@ -57,6 +67,9 @@ def prepare(db: Database) -> None:
     for name, text in QUERIES.items():
         if name not in db.queries:
             db.sql(f"CREATE QUERY {name} AS {text}")
+    for name, text in KEPT.items():
+        if name not in db.queries:
+            db.sql(f"CREATE QUERY {name} WITH (revisions = 'downstream') AS {text}")
 
 
 def look_back(db: Database) -> None:
@@ -83,7 +96,7 @@ def finish(db: Database, pushes: int) -> dict[str, Any]:
     db.advance(pushes // 3 + 40)
     look_back(db)
     db.flush()
-    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *LOOKING_BACK)}
+    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *KEPT, *LOOKING_BACK)}
 
 
 def folded(answers: list[Any]) -> Any:
