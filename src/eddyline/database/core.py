@@ -138,21 +138,23 @@ class Core:
     def plan(self, query: BoundQuery) -> Operator:
         return optimize(query.plan, self._without_rules).plan
 
-    def add(self, query: StandingQuery) -> None:
-        """Let a query stand from the moment on that its record names."""
+    def add(self, query: StandingQuery, past: int | None = None) -> None:
+        """Let a query stand from the moment on that its record names; `past`: the entries that it looks back at now."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
         plan = self.plan(query.query) if record.seat is None else None  # a member has no plan of its own
-        standing = self.engine.prepare(record.log, plan, query.query, moment, record.history)
+        standing = self.engine.prepare(record.log, plan, query.query, moment, record.history, past)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
-    def add_set(self, record: SetRecord, query: BoundQuery, values: pa.Table) -> StandingSet:
+    def add_set(
+        self, record: SetRecord, query: BoundQuery, values: pa.Table, past: int | None = None
+    ) -> StandingSet:
         """Let the queries of a template stand, one for each row of values."""
         first = record.query
         assert first.seat is not None
         moment = Moment(first.reached, first.closed, first.entry, first.arrived)
-        standing = self.engine.prepare(first.log, None, query, moment, first.history)
+        standing = self.engine.prepare(first.log, None, query, moment, first.history, past)
         self.engine.stand_all(standing, query, first.seat, values)
         many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), query)
         self.definitions.sets.append(many)

@@ -85,9 +85,8 @@ class Queries:
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
                 moment = core.engine.beginning(query) if looks_back else core.engine.moment()
-                classes, start = core.engine.classes, moment.start
-                seat = classes.apart(shape, start) if looks_back and start is not None else None
-                seat = seat or classes.seat(shape, start, always=True)
+                beginning = moment.beginning(core.engine.journal.number if looks_back else None)
+                seat = core.engine.classes.seat(shape, beginning, always=True)
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
@@ -96,7 +95,7 @@ class Queries:
                 )
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
-                many = core.add_set(record, query, values)
+                many = core.add_set(record, query, values, beginning.past)
             core.engine.start()
             if first.history:
                 core.engine.touch()

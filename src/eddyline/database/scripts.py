@@ -39,9 +39,12 @@ class Scripts:
         """What each statement gives. If one is wrong, those before it have happened."""
         items = self._read(text)
         results: list[Result] = []
-        while len(results) < len(items):
-            many = self._many(items[len(results) : len(results) + _AT_ONCE])
-            results += many or [self._one(items[len(results)], text)]
+        try:
+            while len(results) < len(items):
+                many = self._many(items[len(results) : len(results) + _AT_ONCE])
+                results += many or [self._one(items[len(results)], text)]
+        finally:
+            self._steps.look_back()
         return results
 
     def _read(self, text: str) -> list[_Item]:
@@ -78,7 +81,7 @@ class Scripts:
             taken: Counter[str] = Counter()
             standing, definitions = [], []
             for number, (piece, query) in enumerate(queries, first):
-                seat = core.engine.seat(query, moment.start)
+                seat = core.engine.seat(query, moment.beginning())
                 assert seat is not None and piece.name is not None
                 seat, taken[seat.log] = replace(seat, number=seat.number + taken[seat.log]), taken[seat.log] + 1
                 record = core.definitions.record(piece.name, query, number, moment, seat)
@@ -100,7 +103,9 @@ class Scripts:
             name = (item.piece.name or "").lower()
             query = self._core.alike.find(item.piece) if name and name not in names else None
             shape = None if query is None else shared_shape(query)
-            if query is None or shape is None or classes.of(shape, moment.start) is None or catalog.is_taken(name):
+            if query is None or shape is None or classes.of(shape, moment.beginning()) is None:
+                break
+            if catalog.is_taken(name):
                 break
             names.add(name)
             found.append((item.piece, query))

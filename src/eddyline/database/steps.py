@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,6 +57,13 @@ class Steps:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._looks_back = False  # whether a query was created that has something to say although nothing comes
+
+    def look_back(self) -> None:
+        """Let those begin that look back; once for all that one text has created, so that they begin together."""
+        if self._looks_back:
+            self._looks_back = False
+            self._core.engine.touch()
 
     def run(self, statement: Statement) -> Result:
         core = self._core
@@ -151,18 +159,17 @@ class Steps:
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
             moment = core.engine.beginning(step.query) if step.query.history else core.engine.moment()
-            # one that looks back is no member of a class: the others are ahead of it
-            seat = None if step.query.history else core.engine.seat(step.query, moment.start)
+            beginning = moment.beginning(core.engine.journal.number if step.query.history else None)
+            seat = core.engine.seat(step.query, beginning)
             if seat is None:
                 core.engine.prepare(
                     step.name, core.plan(step.query), step.query, moment
                 )  # raises if Spark cannot run it
             record = core.definitions.record(step.name, step.query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
-            core.add(StandingQuery(record, step.query))
+            core.add(StandingQuery(record, step.query), beginning.past)
         core.engine.start()
-        if record.history:
-            core.engine.touch()  # it has something to say although nothing comes
+        self._looks_back |= record.history
         return QueryHandle(core, core.definitions.standing(step.name))
 
     def _withdraw(self, step: Withdraw, statement: Statement) -> None:
@@ -200,11 +207,11 @@ class Steps:
 
     def _class_for(self, step: Show) -> QueryClass | None:
         """The class that has the shape of a query which does not stand."""
-        classes = self._core.engine.classes
+        classes, now = self._core.engine.classes, self._core.engine.moment().beginning()
         shape = None if step.query.history else shared_shape(step.query)
         if shape is None:
             return None
-        return classes.of(shape, self._core.engine.moment().reached) or classes.of(shape, None)
+        return classes.of(shape, now) or classes.of(shape, replace(now, start=None))
 
     # -- data ---------------------------------------------------------------------------------------------------------
 

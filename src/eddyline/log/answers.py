@@ -32,13 +32,14 @@ class Seat:
 
     It is answered from the window at tick `begin` on. Windows of the class are numbered by the ticks since it began;
     those at multiples of `slide` are the member's own, counted from its `start` on, or from where the class began.
+    Where members began together, the windows of the class are those of every member, with the same numbers.
     """
 
     log: str
     number: int
     begin: int | None = None
     start: int | None = None
-    slide: int | None = None  # None: its answers are no windows
+    slide: int | None = None  # None: its answers are no windows, or those of all members
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,8 @@ def _wanted(seat: Seat, before: int | None) -> pc.Expression:
 
 def _of_members(table: pa.Table, seat: Seat) -> pa.Table:
     """Members that began together: their rows without the windows that came before."""
-    if HEADER not in table.column_names:
+    if HEADER not in table.column_names or seat.slide is None:
         return table
-    assert seat.slide is not None
     tick = table.column(TICK).to_numpy()
     own = tick % seat.slide == 0
     if seat.begin is not None:

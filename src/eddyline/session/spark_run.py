@@ -17,7 +17,7 @@ from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
-from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
+from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
@@ -26,7 +26,7 @@ from eddyline.log.answers import Reading, answers, python_rows, read_segments
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
-from eddyline.session.script_run import Progress, ScriptRun
+from eddyline.session.script_run import Progress, ScriptRun, is_one_off
 from eddyline.session.starts import Starts
 from eddyline.sources import needs_spark, open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
@@ -74,6 +74,7 @@ class SparkRun(ScriptRun):
         self._standing: dict[str, BoundQuery] = {}
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
+        self._looks_back = False  # whether a query was registered when data had flowed
 
     def answers(self) -> Iterator[Answer]:
         try:
@@ -150,7 +151,18 @@ class SparkRun(ScriptRun):
         self._standing[step.name] = step.query
         seat = self._engine.register(step.name, step.query, plan, start, history=True)
         self._readings[step.name] = self._engine.reading(step.name, step.query, seat)
-        if self._engine.journal.number:  # data has flowed: it begins at once, with all that has passed
+        self._looks_back = bool(self._engine.journal.number)
+        yield from ()
+
+    def _run(self, step: Step) -> Iterator[Answer]:
+        """Queries that follow each other when data has flowed look back together, before the next statement."""
+        if not isinstance(step, Register) or is_one_off(step.query):
+            yield from self._looked_back()
+        yield from super()._run(step)
+
+    def _looked_back(self) -> Iterator[Answer]:
+        if self._looks_back:
+            self._looks_back = False
             self._engine.touch()
             yield from self._answered()
 
@@ -216,6 +228,7 @@ class SparkRun(ScriptRun):
                 self._on_warning(warning)
 
     def _end(self) -> Iterator[Answer]:
+        yield from self._looked_back()
         self._engine.advance(None, ended=True)
         yield from self._answered()
 

@@ -54,9 +54,9 @@ from eddyline.algebra.window import LatestRowsWindow, RangeWindow, Scan, TimeSco
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
-_SELECTING = (StreamSelect, WindowSelect)
+SELECTING = (StreamSelect, WindowSelect)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
-_UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
+UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowSort, WindowAlias, *_PER_TUPLE)
 
 
 #: how many constants a window is: first tick, last tick, slide
@@ -94,6 +94,7 @@ class Shape:
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
     kept: bool = False  # whether slices are kept, which are then those of one window
+    together: bool = False  # whether its meaning depends on when it began, so that members must have begun together
 
     @cached_property
     def key(self) -> Key:
@@ -109,12 +110,14 @@ class Shape:
 
     @cached_property
     def stream(self) -> str:
-        """The first that it reads."""
-        return next(op.name for op in self.plan.walk() if isinstance(op, StreamReceive | StreamAcquire))
+        """The first that it reads, if it reads any."""
+        return next((op.name for op in self.plan.walk() if isinstance(op, StreamReceive | StreamAcquire)), "")
 
     @cached_property
     def slide(self) -> int | None:
-        """That of the windows of all members, where they have none of their own."""
+        """That of the windows of all members, where they have none of their own and may begin at any time."""
+        if self.together:
+            return None
         return next((operator.slide for operator in self.plan.walk() if isinstance(operator, TimeWindow)), None)
 
     def with_constants(self, constants: tuple[Any, ...]) -> Shape:
@@ -134,7 +137,7 @@ def match_of(plan: Operator) -> Match:
 
 
 def slide_of(shape: Shape) -> int | None:
-    """The ticks from one window to the next; None for a stream query."""
+    """The ticks from one window to the next; None for a stream query, and where members began together."""
     return int(shape.constants[-1]) if shape.windowed else shape.slide
 
 
@@ -157,8 +160,8 @@ def with_forms(plan: Operator, forms: tuple[Form, ...]) -> Operator:
     return plan.with_inputs(*(with_forms(operator, forms) for operator in plan.inputs))
 
 
-def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
-    """The shape of a bound plan; None if the engine cannot answer others like it together."""
+def shape_at_any_time(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
+    """The shape of a bound plan, of a kind whose members may come at any time; None if it is of no such kind."""
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
     if isinstance(plan, RelationChanges):
@@ -184,7 +187,7 @@ def _around(outer: Sequence[Operator], inner: Shape | None) -> Shape | None:
 def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Operator], bool]) -> Shape | None:
     chain: list[Operator] = []
     node = plan
-    while isinstance(node, _UNARY):
+    while isinstance(node, UNARY):
         chain.append(node)
         node = node.inputs[0]
     if not is_source(node):
@@ -200,14 +203,14 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
         window = (node.scope.start, node.scope.end, node.slide)
         node = replace(node, scope=TimeScope(0, 0), slide=1)
     predicate = None if asked is None else taken.out_of(asked)
-    selections = [operator for operator in chain if isinstance(operator, _SELECTING)]
+    selections = [operator for operator in chain if isinstance(operator, SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
     if isinstance(node, StreamLookup) and above.types:
         return None  # its rows have their indexes before these are asked for
     match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
-    made = _Carried(match, conditions).through(list(reversed(chain)), plan)
+    made = Carried(match, conditions).through(list(reversed(chain)), plan)
     if made is None:
         return None
     constants = (*taken.values, *above.values, *window)
@@ -220,7 +223,7 @@ def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
     if isinstance(node, StreamLookup):  # what is asked inside of it decides what gets an index
         return () if node.predicate is None else conjuncts(node.predicate)
     parts: tuple[TypedExpr, ...] = ()
-    while chain and isinstance(selection := chain[-1], _SELECTING):
+    while chain and isinstance(selection := chain[-1], SELECTING):
         parts = (*conjuncts(selection.predicate), *parts)
         chain.pop()
     return parts
@@ -271,7 +274,7 @@ def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType,
     return WindowMatch((), constants, cast(WindowOp, optimize(below).plan))
 
 
-class _Carried:
+class Carried:
     """Builds the operators above a match anew, so that each tuple keeps the number of its member."""
 
     def __init__(self, match: Operator, conditions: dict[Operator, TypedExpr]) -> None:
@@ -314,6 +317,9 @@ class _Carried:
             self._renamed(None)
         elif isinstance(operator, WindowSort):
             operator = replace(operator, input=cast(WindowOp, self._node), member=self._member[0])
+        elif isinstance(operator, LatestRowsWindow):  # each member has its own latest rows
+            partition = (*operator.partition, self._member[0])
+            operator = replace(operator, input=cast(StreamOp, self._node), partition=partition)
         else:
             operator = operator.with_inputs(self._node)
             if isinstance(operator, StreamAlias | WindowAlias):

@@ -19,6 +19,7 @@ from eddyline.sharing import Shape, slide_of, with_forms, with_windows
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.form_table import FormTable
+from eddyline.spark.moment import Beginning
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import Stage, cut
 from eddyline.spark.standing import Standing
@@ -48,6 +49,7 @@ class QueryClass(Standing):
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
     plan: Operator | None = None  # of all members there were when it was last settled
     settled: bool = False
+    met: bool = False  # whether a batch may have seen it
     ranks: list[Rank] = field(default_factory=list)
     left: list[FormTable] = field(default_factory=list)  # forms that nobody has any more
     gone: list[FormTable] = field(default_factory=list)  # … and that no batch reads any more
@@ -87,6 +89,11 @@ class QueryClass(Standing):
 
     def settle(self) -> None:
         """Take in who has come and gone; between batches, so that a batch sees the same members from start to end."""
+        self.met = True
+        self.take_in()
+
+    def take_in(self) -> None:
+        """The same, before any batch can see it."""
         if self.settled:
             return
         assert self.shape is not None and self.storage is not None
@@ -98,7 +105,7 @@ class QueryClass(Standing):
         parts = [part for table in tables for part in table.settled(self.storage, folder)]
         known = {form.name: members for form, members in parts}
         since, begin = (max(table.latest for table in tables), max(table.last_begin for table in tables))
-        self.members = Members(known, len(self.shape.above), since, begin)
+        self.members = Members(known, len(self.shape.above), since, begin, self.shape.together)
         plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
@@ -121,9 +128,9 @@ class Classes:
         self._taken: Counter[str] = Counter()  # by log, the highest number that a member ever had
         storage.delete_folder(FOLDER)
 
-    def stands_alone(self, shape: Shape, start: int | None, how_many: int) -> None:
+    def stands_alone(self, shape: Shape, beginning: Beginning, how_many: int) -> None:
         """A query of this shape stands for itself (1), or does so no longer (-1)."""
-        key = _key(shape, start)
+        key = _key(shape, beginning)
         self._alone[key] += how_many
         if not self._alone[key]:
             del self._alone[key]
@@ -135,23 +142,20 @@ class Classes:
         if log in self._by_log:
             self._by_log[log].next_number = max(self._by_log[log].next_number, upto + 1)
 
-    def apart(self, shape: Shape, start: int | None) -> Seat:
-        """Where queries go that look back: they begin together, in a class of their own."""
-        return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
-
-    def seat(self, shape: Shape, start: int | None, always: bool = False) -> Seat | None:
+    def seat(self, shape: Shape, beginning: Beginning, always: bool = False) -> Seat | None:
         """Where a new query of this shape goes; None: it stands for itself, unless `always` is asked for."""
-        key = _key(shape, start)
-        found = self._by_key.get(key)
-        if found is not None:
-            return Seat(found.name, found.next_number, start, start, slide_of(shape))
-        if self._alone[key] + 1 < self._share_from and not always:
+        found = self.of(shape, beginning)
+        if found is None and self._alone[_key(shape, beginning)] + 1 < self._share_from and not always:
             return None
-        return Seat(f"{CLASS}{self._last + 1}", 1, start, start, slide_of(shape))
+        log, number = (f"{CLASS}{self._last + 1}", 1) if found is None else (found.name, found.next_number)
+        start = beginning.start
+        return Seat(log, number) if shape.together else Seat(log, number, start, start, slide_of(shape))
 
-    def of(self, shape: Shape, start: int | None) -> QueryClass | None:
+    def of(self, shape: Shape, beginning: Beginning) -> QueryClass | None:
         """The class that a new query of this shape would find."""
-        return self._by_key.get(_key(shape, start))
+        found = self._by_key.get(_key(shape, beginning))
+        # who looks back may be answered by any batch, others by the next one that brings something
+        return None if found is not None and beginning.past is not None and found.met else found
 
     def take(
         self, seat: Seat, shape: Shape, standing: Standing, constants: pa.Table | None = None, count: int = 1
@@ -162,10 +166,14 @@ class Classes:
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)
             found.shape, found.storage, found.keeps = shape, self._storage, standing.keeps
+            found.past = standing.past
+            if shape.together:
+                found.since = standing.since
             self._by_log[seat.log] = found
-            if constants is None or not standing.history:  # those who look back are apart
-                self._by_key.setdefault(_key(shape, standing.start), found)
-        since = standing.since.get(shape.stream, 0) if slide_of(shape) is None else 0  # windows may look back
+            if standing.past is not None or not standing.history:  # who looked back at an earlier time is apart
+                self._by_key[_key(shape, standing.beginning)] = found
+        # windows may look back, and where all began together it is known what had come
+        since = 0 if shape.together or slide_of(shape) is not None else standing.since.get(shape.stream, 0)
         begin = LOW if seat.begin is None else seat.begin
         if constants is None:
             found.table(shape).add(seat.number, since, begin, shape.constants)
@@ -175,7 +183,7 @@ class Classes:
         self.reserve(seat.log, seat.number + came - 1)
         found.rank(range(seat.number, seat.number + came), standing.priority)
         if not found.stages:
-            found.settle()  # upkeep must know its log from the first moment on
+            found.take_in()  # upkeep must know its log from the first moment on
         return found
 
     def leave(self, log: str, numbers: Sequence[int], shape: Shape) -> QueryClass:
@@ -210,9 +218,17 @@ def sharing_from(wanted: int | None) -> int:
     return int(said)
 
 
-def _key(shape: Shape, start: int | None) -> Any:
-    """Queries that wait for the first tick of their streams begin together, later ones each at its own tick."""
-    return shape.key, start is None
+def _key(shape: Shape, beginning: Beginning) -> Any:
+    """Queries that wait for the first tick of their streams begin together, later ones each at its own tick.
+
+    Those that look back, or whose meaning depends on when they began, are answered together with those that begin at
+    the same moment.
+    """
+    if beginning.past is not None:
+        return shape.key, beginning.start, beginning.past, True
+    if shape.together and beginning.start is not None:
+        return shape.key, beginning.start, beginning.entry, False
+    return shape.key, beginning.start is None
 
 
 __all__ = ["Classes", "QueryClass"]

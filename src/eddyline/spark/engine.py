@@ -38,7 +38,7 @@ from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.merging import run_merges
-from eddyline.spark.moment import Moment
+from eddyline.spark.moment import Beginning, Moment
 from eddyline.spark.needs import cuts
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
@@ -132,26 +132,26 @@ class Engine:
     def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> Seat | None:
         """Let a query stand. `history`: it first answers over everything that has passed.
 
-        Gives its seat if it is a member of a query class; that only if nothing has passed yet.
+        Gives its seat if it is a member of a query class: those that are registered before the next batch begin together.
         """
         keeps = _keeps_slices(query, history and bool(self.journal.number))  # there may be no past yet
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
-        standing = Standing(name, stages, start, history, created, keeps=keeps)
-        seat = None if self.journal.number else self.seat(query, start)
+        standing = Standing(name, stages, start, history, created, keeps=keeps, past=self.journal.number)
+        seat = self.seat(query, standing.beginning)
         self.stand(standing, query, seat)
         return seat
 
-    def seat(self, query: BoundQuery, start: int | None) -> Seat | None:
+    def seat(self, query: BoundQuery, beginning: Beginning) -> Seat | None:
         """Where in a query class a new query goes; None if it stands for itself."""
         shape = shared_shape(query)
-        return None if shape is None else self.classes.seat(shape, start)
+        return None if shape is None else self.classes.seat(shape, beginning)
 
     def stand(self, standing: Standing, query: BoundQuery, seat: Seat | None) -> None:
         """Add a query to the executor, for itself or as a member of its class."""
         if seat is None:
-            self._count_alone(query, standing.start, 1)
+            self._count_alone(query, standing, 1)
             self.executor.add(standing)
             return
         shape = shape_of_query(query)
@@ -192,30 +192,38 @@ class Engine:
             return Moment(clock.reached, clock.closed, self.journal.number, arrived)
 
     def prepare(
-        self, name: str, plan: Operator | None, query: BoundQuery, moment: Moment, history: bool = False
+        self,
+        name: str,
+        plan: Operator | None,
+        query: BoundQuery,
+        moment: Moment,
+        history: bool = False,
+        past: int | None = None,
     ) -> Standing:
         """A query that answers what comes after a moment, ready to be added to the executor.
 
         A member of a class has no plan of its own. `history`: it answers first what had passed; the moment is the one
-        before all that.
+        before all that. `past`: of how many entries that is, if it looks back only now.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         keeps = _keeps_slices(query, history)
         stages = () if plan is None else _stages(name, plan, query, keeps)
-        entry, arrived, priority = moment.entry, moment.arrived, query.priority
-        return Standing(name, stages, moment.start, history, created, entry, arrived, priority=priority, keeps=keeps)
+        made = Standing(name, stages, moment.start, history, created, moment.entry, moment.arrived)
+        made.priority, made.keeps, made.past = query.priority, keeps, past
+        return made
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""
         found = [standing for standing in self.executor.queries() if standing.name == name]
         for standing in found:
-            self._count_alone(query, standing.start, -1)
+            self._count_alone(query, standing, -1)
         self.executor.drop(name)
 
-    def _count_alone(self, query: BoundQuery, start: int | None, how_many: int) -> None:
-        shape = None if query.history else shared_shape(query)
+    def _count_alone(self, query: BoundQuery, standing: Standing, how_many: int) -> None:
+        begun_before = standing.history and standing.past is None
+        shape = None if begun_before else shared_shape(query)
         if shape is not None:
-            self.classes.stands_alone(shape, start, how_many)
+            self.classes.stands_alone(shape, standing.beginning, how_many)
 
     def reading(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
         return Reading(name, query.kind, query.columns, seat)

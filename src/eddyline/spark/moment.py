@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """When a query begins, as far as it says with whom it can be answered together."""
+
+    start: int | None  # the first tick that it is answered for; None: the first that its streams bring
+    entry: int = 0  # of the journal, after which it was created
+    past: int | None = None  # the entries that it looks back at; None: it does not, or nobody remembers
+
+
+@dataclass(frozen=True)
 class Moment:
     """The clock, the journal's last entry, and what had come to each stream."""
 
@@ -25,3 +34,7 @@ class Moment:
         if self.reached is None or self.closed is None:
             return self.reached
         return max(self.reached, self.closed + 1)
+
+    def beginning(self, past: int | None = None) -> Beginning:
+        """That of a query which is created then; `past`: how many entries it looks back at, if it does."""
+        return Beginning(self.start, self.entry, past if self.start is not None else None)

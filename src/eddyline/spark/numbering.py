@@ -26,7 +26,7 @@ def last_numbers(stage: Stage, view: Batch, had: StageResult) -> Frame | None:
 
     What is read here does not count as the batch's own rows: it is two columns of what came since they were written.
     """
-    member = stage.columns[-1]
+    member = stage.columns[stage.member]
     paths = [segment.path for segment in (*had.numbers, *unwritten(had))]
     if not paths:
         return None

@@ -70,13 +70,18 @@ class Stage:
     @property
     def counts_for_each(self) -> bool:
         """Whether its tuples are numbered for each member of a query class; in a linear one they keep their numbers."""
-        return self.kind in (STREAM, LOOKUP) and self.schema.fields[-1].name == NUMBER
+        return self.kind in (STREAM, LOOKUP) and NUMBER in self.schema.names
+
+    @property
+    def member(self) -> int:
+        """Where among its columns the number of the member is."""
+        return self.schema.names.index(NUMBER)
 
     @property
     def its_numbers(self) -> Stage:
         """The stage that writes down how far each member has come."""
         assert isinstance(self.plan, StreamOp)
-        return Stage(f"{self.name}{_ITS_NUMBERS}", NUMBERS, LastNumbers(self.plan), self.columns[-1:])
+        return Stage(f"{self.name}{_ITS_NUMBERS}", NUMBERS, LastNumbers(self.plan), (self.columns[self.member],))
 
 
 def numbered_by(name: str) -> str:

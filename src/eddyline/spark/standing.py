@@ -8,6 +8,7 @@ from typing import Any
 
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.evaluate.members import Members
+from eddyline.spark.moment import Beginning
 from eddyline.spark.stages import Stage
 
 
@@ -26,6 +27,11 @@ class Standing:
     members: Members | None = None  # of a query class
     priority: int = 1  # its share, beside those of the others
     keeps: bool = False  # whether it keeps slices, to be corrected from them
+    past: int | None = None  # the entries that it looks back at, as long as others may begin together with it
+
+    @property
+    def beginning(self) -> Beginning:
+        return Beginning(self.start, self.entry, self.past)
 
     def settle(self) -> None:
         """Get ready for a batch."""

@@ -74,12 +74,13 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
     extra = [key for key in desired.keys if key != T]
     said = _said(stage, view, desired, had)
     if stage.kind in (STREAM, LOOKUP):
-        member = columns_of(desired.width)[-1] if stage.counts_for_each else None
+        member = columns_of(desired.width)[stage.member] if stage.counts_for_each else None
         return difference.stream_difference(desired, said, member), [INDEX, TICK, diff, *extra]
     if stage.kind == RELATION:
         return difference.relation_difference(desired, said), [TICK, diff]
-    if view.members is None:
-        frame = difference.window_difference(desired, said)
+    if view.members is None or view.members.together:
+        member = None if view.members is None else columns_of(desired.width)[-1]
+        frame = difference.window_difference(desired, said, member)
     else:
         frame = difference.member_difference(desired, said, view.start)
     system = [NUMBER, TICK, diff, HEADER, *extra]

@@ -91,8 +91,13 @@ def relation_difference(desired: Desired, said: Said) -> Frame:
     return net.selectExpr(TICK, f"CAST(sign(_n) AS TINYINT) AS {DIFF}", *columns, copies).drop("_copy")
 
 
-def window_difference(desired: Desired, said: Said) -> Frame:
-    """For windows: `_window`, `_tick`, `_diff`, `_header`, keys, c0, …; a revised window is said as a whole."""
+def window_difference(desired: Desired, said: Said, member: str | None = None) -> Frame:
+    """For windows: `_window`, `_tick`, `_diff`, `_header`, keys, c0, …; a revised window is said as a whole.
+
+    In a query class whose members began together, all have the same windows: that one is there is said once, and what
+    is revised is said anew for its `member` alone, a column of the rows, unless the window itself has come, moved or
+    gone.
+    """
     assert desired.listed is not None
     columns, keys = columns_of(desired.width), list(desired.keys)
     extra = [key for key in keys if key != T]
@@ -107,10 +112,10 @@ def window_difference(desired: Desired, said: Said) -> Frame:
         rows = named.selectExpr(NUMBER, T, f"1 AS {DIFF}", f"false AS {HEADER}", *extra, *columns)
         heads = numbered.selectExpr(NUMBER, T, f"1 AS {DIFF}", f"true AS {HEADER}", *extra)
         return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
-    return _revised_windows(desired, said, keys, columns).selectExpr(*final)
+    return _revised_windows(desired, said, keys, columns, member).selectExpr(*final)
 
 
-def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str]) -> Frame:
+def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str], member: str | None) -> Frame:
     assert said.rows is not None and desired.listed is not None
     old = said.rows.selectExpr(
         *(f"{TICK} AS {T}" if key == T else key for key in keys),
@@ -134,6 +139,10 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
     net = grouped(counted, [*keys, HEADER, "_head_tick", *columns], sums).where("_new > 0 OR _old > 0")
     over = f"OVER (PARTITION BY {', '.join(keys)})"
+    differs = f"max(_new <> _old) {over}"
+    if member is not None:  # of the row that says that the window is there, it is NULL
+        own = f"OVER (PARTITION BY {', '.join([*keys, member])})"
+        differs = f"max(_new <> _old) {own} OR coalesce(max(CASE WHEN {HEADER} THEN _new <> _old END) {over}, false)"
     judged = net.selectExpr(
         *keys,
         HEADER,
@@ -143,7 +152,7 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         f"max(CASE WHEN _old > 0 THEN {NUMBER} END) {over} AS {NUMBER}",
         f"max(CASE WHEN _new > 0 THEN _head_tick END) {over} AS _new_tick",
         f"max(CASE WHEN _old > 0 THEN _head_tick END) {over} AS _old_tick",
-        f"max(_new <> _old) {over} AS _changed",
+        f"{differs} AS _changed",
     ).where("_changed")
     # all rows of a window are peers in this order, so they share the number that its header counts
     fresh = f"sum(CASE WHEN {HEADER} AND {NUMBER} IS NULL THEN 1 END) OVER (ORDER BY {', '.join(keys)})"

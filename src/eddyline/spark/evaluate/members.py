@@ -54,6 +54,7 @@ class Members:
     above: int  # how many constants of HAVING each has
     since: int  # the largest `_since`
     begin: int  # the largest `_begin`
+    together: bool = False  # whether all began at the same moment, and have the same windows with the same numbers
 
     def frame(self, form: str, frames: Frames) -> Frame:
         return few(self.tables[form].frame(frames))
