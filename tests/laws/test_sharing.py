@@ -86,6 +86,21 @@ _outer_joins = st.builds(
     st.sampled_from(["[FROM NOW-3 TO NOW SLIDE 2 SEC]", "[RANGE 2 SEC]"]),
     st.sampled_from(["LEFT", "RIGHT", "FULL"]),
 )
+_sub_queries = st.one_of(
+    st.builds(
+        "SELECT {} FROM (SELECT {} FROM s WHERE {{}}) {} AS s".format,
+        st.sampled_from(["b", "COUNT(*) AS n", "DISTINCT b", "b, MAX(b) AS m"]),
+        st.sampled_from(["a, b, t", "b + 1 AS b", "b"]),
+        _window | st.sampled_from(["[RANGE 3 SEC]", "[ROWS 2]", "[ROWS 3]"]),
+    ).map(lambda frame: f"{frame} GROUP BY b" if "MAX" in frame else frame),
+    st.builds(
+        "SELECT b, c FROM (SELECT {1} FROM s WHERE {{}}) {0} AS s {2} JOIN (SELECT a AS k, c FROM r) {0} AS r "
+        "ON a = k WHERE b IS NOT NULL".format,
+        st.sampled_from(["[FROM NOW-3 TO NOW SLIDE 2 SEC]", "[RANGE 2 SEC]"]),
+        st.sampled_from(["a, b, t", "a, b"]),
+        st.sampled_from(["INNER", "LEFT", "FULL"]),
+    ),
+)
 _windowed = _frames.filter(lambda frame: "[" in frame) | _of_whole_relations | _outer_joins
 _to_streams = st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), _windowed)
 _look_ups = st.sampled_from(
@@ -102,12 +117,88 @@ _aggregations = st.builds(
     st.just("COUNT(b) AS n, SUM(b) AS x, MIN(b) AS y"),
     st.sampled_from(["", " HAVING COUNT(*) > 1"]),
 )
-_all_frames = st.one_of(_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups)
+_rows = st.sampled_from(
+    ["[FROM NOW-3 TO NOW SLIDE 2 ROWS]", "[FROM NOW-1 TO NOW SLIDE 3 ROWS]", "[FROM NOW TO NOW SLIDE 1 ROWS]"]
+)
+_hops = st.sampled_from(
+    ["[RANGE BY '4 seconds' SLIDE BY '2 seconds']", "[RANGE BY '3 seconds' SLIDE BY '3 seconds' START AT 3]"]
+)
+_loops = st.sampled_from(
+    [
+        " for (t = ST; t < ST + 30; t += 3) {{ WindowIs(s, t - 4, t); }}",
+        " for (t = 10; t < 50; t++) {{ WindowIs(s, t - 2, t); }}",
+        " for (t = 24; t > 4; t -= 5) {{ WindowIs(s, t - 6, t); }}",
+    ]
+)
+_scans = st.sampled_from(["d", "d [SCAN 3 SEC]"])
+_any_window = _window | _rows | _hops | st.sampled_from(["[RANGE 3 SEC]", "[ROWS 2]"])
+_bodies = st.sampled_from(
+    [
+        "SELECT a, b FROM s {0} WHERE {{}}{1}",
+        "SELECT DISTINCT a FROM s {0} WHERE {{}}{1}",
+        "SELECT COUNT(*) AS n, SUM(b) AS x, MIN(a) AS y FROM s {0} WHERE {{}}{1}",
+        "SELECT a, MAX(b) AS n FROM s {0} WHERE {{}} GROUP BY a HAVING COUNT(*) > 1{1}",
+        "SELECT a, n FROM (SELECT a, COUNT(*) AS n FROM s {0} WHERE {{}} GROUP BY a) WHERE n > 1{1}",
+        "SELECT a, b FROM s {0} WHERE {{}} ORDER BY b DESC, a LIMIT 2{1}",
+    ]
+)
+_counted_windows = st.builds(lambda body, window: body.format(window, ""), _bodies, _rows | _hops)
+_in_loops = st.builds(lambda body, loop: body.format("", loop), _bodies.filter(lambda b: "FROM (" not in b), _loops)
+_beside_tables = st.builds("SELECT b, name FROM s {}, {} WHERE s.a = d.a AND {{}}".format, _any_window, _scans)
+_beside_tables |= st.builds(
+    "SELECT name, COUNT(*) AS n FROM s {}, {} WHERE s.a = d.a AND {{}} GROUP BY name".format, _window | _rows, _scans
+)
+_mixed = st.builds(
+    "SELECT b, c FROM s {}, (SELECT a AS k, c, t AS u FROM r) {} AS r WHERE a = k AND {{}}".format,
+    _any_window,
+    _any_window,
+)
+_two_look_ups = st.sampled_from(
+    [
+        "SELECT b, d.name, e.a AS x FROM s, d, d AS e WHERE s.a = d.a AND d.name <> e.name AND {}",
+        "SELECT b, x FROM (SELECT s.b, e.a AS x FROM s, d, d AS e WHERE s.a = d.a AND {}) WHERE x > 1",
+        "SELECT z FROM (SELECT s.b AS z FROM s, d WHERE s.a = d.a AND {}) WHERE z >= 0",
+    ]
+)
+_inner_streams = st.builds(
+    lambda outer, inner, window, around: outer.format(f"({around}({inner}))", window),
+    st.sampled_from(
+        [
+            "SELECT COUNT(*) AS n, MAX(a) AS m FROM {0} {1} AS k",
+            "SELECT a, b FROM {0} {1} AS k WHERE a > 0",
+            "SELECT DISTINCT b FROM {0} {1} AS k",
+            "ISTREAM(SELECT a, COUNT(*) AS n FROM {0} {1} AS k GROUP BY a)",
+        ]
+    ),
+    _window.map("SELECT a, b FROM s {} WHERE {{}}".format)
+    | st.just("SELECT a, b FROM s [RANGE 2 SEC] WHERE {}")
+    | _rows.map("SELECT a, b FROM s {} WHERE {{}}".format),
+    _window | _hops | st.sampled_from(["[RANGE 3 SEC]", "[ROWS 2]"]),
+    st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
+)
+_over_inner_streams = st.builds(
+    lambda outer, inner, window: outer.format(inner, window),
+    st.sampled_from(
+        [
+            "SELECT a + 1 AS x FROM ({0}) WHERE {{}}",
+            "SELECT a, b FROM ({0}) {1} AS k WHERE {{}}",
+            "SELECT COUNT(*) AS n FROM ({0}) {1} AS k WHERE {{}}",
+        ]
+    ),
+    _any_window.map("RSTREAM(SELECT a, b, t FROM s {} WHERE a >= 0)".format),
+    _any_window,
+)
+#: whose meaning depends on when they began
+_together = st.one_of(
+    _counted_windows, _in_loops, _beside_tables, _mixed, _two_look_ups, _inner_streams, _over_inner_streams
+)
+_all_frames = st.one_of(_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups, _sub_queries)
 
 
 def asked(frame: str, predicate: str) -> str:
     """A query; beside a table, the columns of s must be named in full."""
-    return frame.format(re.sub(r"\b([abt])\b", r"s.\1", predicate) if "s, d" in frame else predicate)
+    beside_a_table = re.search(r"\bd\b.* WHERE", frame) is not None
+    return frame.format(re.sub(r"\b([abt])\b", r"s.\1", predicate) if beside_a_table else predicate)
 
 
 shared = st.builds(asked, _all_frames, predicates)
@@ -155,10 +246,96 @@ def test_all_of_these_are_members(spark: object) -> None:
         assert None not in db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist()
 
 
+_SLIDING, _OF_ROWS = "[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW SLIDE 2 ROWS]"
+#: kinds of queries whose members may come at any time
+AT_ANY_TIME = [
+    f"SELECT b FROM (SELECT a, b FROM s WHERE a > {{}}) {_SLIDING}",
+    f"SELECT b FROM (SELECT b FROM s WHERE a > {{}}) {_SLIDING}",
+    "SELECT b FROM (SELECT b FROM s WHERE a > {}) [RANGE 3 SEC]",
+    "SELECT b FROM (SELECT a, b FROM s WHERE a > {}) [ROWS 2]",
+    f"SELECT b, c FROM (SELECT a, b FROM s WHERE a > {{}}) {_SLIDING} AS s, r {_SLIDING} WHERE s.a = r.a",
+    "SELECT b, c FROM s [NOW] LEFT JOIN r [NOW] ON s.a = r.a WHERE s.a > {}",
+    "SELECT b, name FROM s, d WHERE s.a = d.a AND s.a > {}",
+]
+#: kinds of which only those are members of one class that began together
+TOGETHER = [
+    f"SELECT a, b FROM s {_OF_ROWS} WHERE a > {{}}",
+    f"SELECT COUNT(*) AS n FROM s {_OF_ROWS} WHERE a > {{}}",
+    f"ISTREAM(SELECT a, b FROM s {_OF_ROWS} WHERE a > {{}})",
+    f"SELECT b, name FROM s {_SLIDING}, d WHERE s.a = d.a AND s.a > {{}}",
+    f"SELECT b, name FROM s {_SLIDING}, d [SCAN 3 SEC] WHERE s.a = d.a AND s.a > {{}}",
+    f"SELECT b, name FROM s {_OF_ROWS}, d [SCAN 3 SEC] WHERE s.a = d.a AND s.a > {{}}",
+    "SELECT b, name FROM s [RANGE 3 SEC], d WHERE s.a = d.a AND s.a > {}",
+    "SELECT a, name FROM d [SCAN 3 SEC] WHERE a > {}",
+    "SELECT b, e.name FROM s, d, d AS e WHERE s.a = d.a AND d.a = e.a AND s.a > {}",
+    "SELECT x FROM (SELECT s.a AS x, name FROM s, d WHERE s.a = d.a) WHERE x > {}",
+    "SELECT x FROM (SELECT s.a AS x, name FROM s, d WHERE s.a = d.a AND s.a > {}) WHERE x > 3",
+    "SELECT a, b FROM s [RANGE BY '4 seconds' SLIDE BY '2 seconds'] WHERE a > {}",
+    "SELECT COUNT(*) AS n FROM s [RANGE BY '4 seconds' SLIDE BY '2 seconds' START AT 10] WHERE a > {}",
+    "SELECT a FROM s WHERE a > {} for (t = ST; t < ST + 50; t += 5) {{ WindowIs(s, t - 4, t); }}",
+    "SELECT s.a, c FROM s, r WHERE s.a = r.a AND b > {} "
+    "for (t = 5; t < 50; t++) {{ WindowIs(s, t - 4, t); WindowIs(r, t, t); }}",
+    f"SELECT s.a, c FROM s {_SLIDING}, r [FROM NOW-5 TO NOW SLIDE 3 SEC] WHERE s.a = r.a AND b > {{}}",
+    f"SELECT s.a, c FROM s {_SLIDING}, r {_OF_ROWS} WHERE s.a = r.a AND b > {{}}",
+    f"SELECT s.a, c FROM s {_SLIDING}, r [RANGE 5 SEC] WHERE s.a = r.a AND b > {{}}",
+    f"SELECT a + 1 AS x FROM (RSTREAM(SELECT a FROM s {_SLIDING})) WHERE a > {{}}",
+    f"SELECT a + 1 AS x FROM (RSTREAM(SELECT a FROM s {_SLIDING} WHERE a > {{}}))",
+    f"SELECT COUNT(*) AS n FROM (RSTREAM(SELECT a FROM s {_SLIDING})) {_OF_ROWS} AS k WHERE a > {{}}",
+    f"SELECT COUNT(*) AS n FROM (ISTREAM(SELECT a FROM s {_OF_ROWS} WHERE a > {{}})) {_SLIDING} AS k",
+    f"DSTREAM(SELECT DISTINCT a FROM (RSTREAM(SELECT a FROM s {_SLIDING} WHERE a > {{}})) [ROWS 2] AS k)",
+]
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_queries_that_differ_in_constants_are_members_of_one_class(spark: object, history: bool) -> None:
+    """Also those that look back, if one text creates them. Who comes when they have begun is with them, or not."""
+    looks_back = " FROM HISTORY" if history else ""
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), testing.database() as db:
+        db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE STREAM r (a INTEGER, c STRING, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE TABLE d (a INTEGER, name STRING)")
+        db.stream("s").push([(1, 2, 3), (3, 3, 4)])
+        # a table has no past
+        texts = [text for text in (*AT_ANY_TIME, *TOGETHER) if not history or "FROM d [" not in text]
+
+        def text_of(name: str, constant: int) -> str:
+            made = (f"CREATE QUERY {name}{n}{looks_back} AS {text.format(constant)}" for n, text in enumerate(texts))
+            return "; ".join(made)
+
+        def classes(name: str) -> list[str]:
+            found = db.sql("SHOW QUERIES").to_arrow().to_pylist()
+            by_name = {row["name"]: row["class"] for row in found}
+            return [by_name[f"{name}{n}"] for n in range(len(texts))]
+
+        db.sql(f"{text_of('a', 1)}; {text_of('b', 2)}")
+        assert classes("a") == classes("b") and None not in classes("a") and len(set(classes("a"))) == len(texts)
+        db.stream("s").push([(1, 2, 5), (3, 3, 6)])
+        db.stream("r").push([(1, "x", 5), (3, "y", 6)])
+        db.flush()
+        db.sql(text_of("c", 0))
+        with_them = [c == a for c, a in zip(classes("c"), classes("a"), strict=True)]
+        assert with_them == [text in AT_ANY_TIME and not history for text in texts]
+
+
 @runs(150)
 @given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
 def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int, few: int) -> None:
     """Found by indexes, or compared one by one if there are no more than `few`."""
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.form_table.MOST_JOINED", few):
+        agree(several, given_data, batch_rows)
+
+
+#: queries of one shape or two
+_several_together = st.lists(_together, min_size=1, max_size=2).flatmap(
+    lambda frames: st.lists(st.builds(asked, st.sampled_from(frames), predicates), min_size=4, max_size=4)
+)
+
+
+@runs(200)
+@given(_several_together, data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
+def test_members_that_begin_together_say_what_the_reference_says(
+    several: list[str], given_data: Data, batch_rows: int, few: int
+) -> None:
     with kernels_alone(), patch.dict(os.environ, EVERYONE), patch("eddyline.spark.form_table.MOST_JOINED", few):
         agree(several, given_data, batch_rows)
 
@@ -170,14 +347,18 @@ def test_members_on_sparks_own_plans(spark: object, several: list[str], given_da
         agree(several, given_data, batch_rows)
 
 
-def _stories(frames: Any, *more: Any) -> Any:
-    """Queries of one or two shapes come and go while rows come, late ones among them, and are revised."""
+def _stories(frames: Any, *more: Any, at_once: int = 1) -> Any:
+    """Queries of one or two shapes come and go while rows come, late ones among them, and are revised.
+
+    At one moment up to `at_once` of them come.
+    """
 
     def story(frames: list[str]) -> Any:
         wide = st.sampled_from(["a >= -1", "a >= 0", "b IS NULL OR b > 0"]) | predicates
         query = st.builds(asked, st.sampled_from(frames), wide)
         rows = st.lists(st.tuples(ints, st.none() | ints, st.integers(-6, 3)), min_size=2, max_size=6)
-        add, push = st.tuples(st.just("add"), query), st.tuples(st.just("push"), rows)
+        queries = st.lists(query, min_size=min(2, at_once), max_size=at_once)
+        add, push = st.tuples(st.just("add"), queries), st.tuples(st.just("push"), rows)
         drop, flush = st.tuples(st.just("drop"), st.integers(0, 20)), st.tuples(st.just("flush"), st.none())
         some = st.sampled_from([flush, push, drop, *more]).flatmap(lambda event: event)
         return st.lists(st.tuples(push, add, some, push, some), min_size=3, max_size=6).map(lambda r: sum(r, ()))
@@ -210,8 +391,9 @@ def _told(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> d
         now, came, gone = 10, 0, set()
         for kind, what in events:
             if kind == "add":
-                names.append(f"n{len(names)}")
-                db.sql(f"CREATE QUERY {names[-1]} WITH (revisions = '{revisions}') AS {what}")
+                for text in what:
+                    names.append(f"n{len(names)}")
+                    db.sql(f"CREATE QUERY {names[-1]} WITH (revisions = '{revisions}') AS {text}")
             elif kind == "drop" and names:
                 name = names[what % len(names)]
                 if name in db.queries:
@@ -256,12 +438,12 @@ def _the_same(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") 
         assert _told(events, revisions) == alone
 
 
-def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream") -> Any:
+def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream", at_once: int = 1) -> Any:
     """Those who come late are in a table with the others, or apart from them; numbers are written down now or never."""
 
     @runs(examples)
     @given(
-        _stories(frames, _revised, _opened_again, _inserted, _advanced),
+        _stories(frames, _revised, _opened_again, _inserted, _advanced, at_once=at_once),
         st.sampled_from([0, 1000]),
         st.booleans(),
         st.sampled_from([0, 1, 16]),
@@ -279,7 +461,7 @@ def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream")
 
 
 def test_windows_and_relations_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
-    _alone_and_together(40, st.one_of(_frames, _of_whole_relations, _outer_joins))()
+    _alone_and_together(40, st.one_of(_frames, _of_whole_relations, _outer_joins, _sub_queries))()
 
 
 def test_streams_of_windows_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
@@ -288,6 +470,10 @@ def test_streams_of_windows_that_come_and_go_say_what_they_would_say_alone(spark
 
 def test_look_ups_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
     _alone_and_together(15, _look_ups)()
+
+
+def test_queries_that_begin_together_and_go_say_what_they_would_say_alone(spark: object) -> None:
+    _alone_and_together(60, _together, at_once=3)()
 
 
 def test_members_that_keep_slices_say_what_they_would_say_alone_and_upstream(spark: object) -> None:
@@ -315,6 +501,6 @@ def test_members_with_slides_of_their_own_whose_windows_are_revised(spark: objec
     revised += [("revise", (16, None)), ("flush", None)]
     some_late = [[(a + 9, b, late - 5) for a, b, late in some] for some in rows]
     late = [event for some in some_late for event in (("push", some), ("flush", None))]
-    added = [("add", text) for text in members]
+    added = [("add", [text]) for text in members]
     with kernels_alone():
         _the_same((("push", rows[0]), *added[:3], *pushed, *revised, *added[3:], *late[:8], *revised, *late))

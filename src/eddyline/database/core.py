@@ -147,9 +147,7 @@ class Core:
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
-    def add_set(
-        self, record: SetRecord, query: BoundQuery, values: pa.Table, past: int | None = None
-    ) -> StandingSet:
+    def add_set(self, record: SetRecord, query: BoundQuery, values: pa.Table, past: int | None = None) -> StandingSet:
         """Let the queries of a template stand, one for each row of values."""
         first = record.query
         assert first.seat is not None

@@ -32,7 +32,7 @@ def _pushed(plan: Operator, counted: bool) -> Operator:
         counted = False
     elif isinstance(plan, StreamOp) or not isinstance(plan, WindowOp):
         counted = True
-    counted = counted or _mixes(plan)
+    counted = counted or mixes(plan)
     if isinstance(plan, WindowSelect):
         parts = conjuncts(plan.predicate)
         below: Operator = plan.input
@@ -54,7 +54,7 @@ def _pushed(plan: Operator, counted: bool) -> Operator:
     return plan.with_inputs(*(_pushed(operator, counted) for operator in plan.inputs))
 
 
-def _mixes(plan: Operator) -> bool:
+def mixes(plan: Operator) -> bool:
     """Whether windows that follow the clock meet windows that follow their contents: then all of them are counted."""
     if not isinstance(plan, WindowCrossProduct | WindowJoin):
         return False
@@ -78,7 +78,7 @@ def _into(node: Operator, part: TypedExpr, counted: bool) -> WindowOp | None:
         inner = _into(node.input, part, counted)
         return None if inner is None else WindowSelect(node.predicate, inner)
     if isinstance(node, WindowCrossProduct | WindowJoin):
-        return _into_side(node, part, counted or _mixes(node))
+        return _into_side(node, part, counted or mixes(node))
     may_pass = isinstance(node, _BY_CLOCK) or (isinstance(node, RangeWindow) and not counted)
     if may_pass and reads_only(part, node.schema):
         source = node.inputs[0]

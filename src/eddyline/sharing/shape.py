@@ -62,7 +62,7 @@ UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowS
 #: how many constants a window is: first tick, last tick, slide
 WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
-_FOUND_OUT = ("key", "form", "stream", "slide")
+_FOUND_OUT = ("key", "form", "stream", "slide", "by_tuple")
 
 
 class Key:
@@ -119,6 +119,13 @@ class Shape:
         if self.together:
             return None
         return next((operator.slide for operator in self.plan.walk() if isinstance(operator, TimeWindow)), None)
+
+    @cached_property
+    def by_tuple(self) -> bool:
+        """Whether it answers each tuple as it comes, and has no windows, which may look back."""
+        return not any(
+            isinstance(below, StreamOp) for o in self.plan.walk() if isinstance(o, WindowOp) for below in o.inputs
+        )
 
     def with_constants(self, constants: tuple[Any, ...]) -> Shape:
         """Another member's: what was found out about this one is true of that one too."""
@@ -187,10 +194,11 @@ def _around(outer: Sequence[Operator], inner: Shape | None) -> Shape | None:
 def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Operator], bool]) -> Shape | None:
     chain: list[Operator] = []
     node = plan
-    while isinstance(node, UNARY):
+    while isinstance(node, UNARY) or _is_of_chosen(node):
         chain.append(node)
         node = node.inputs[0]
-    if not is_source(node):
+    chosen = any(isinstance(operator, LatestRowsWindow) for operator in chain) and _is_log(node)
+    if not chosen and not is_source(node):
         return None
     parts = _where(node, chain)
     # what costs much is left to the match, which asks it only of tuples that a member may want
@@ -261,6 +269,13 @@ def _is_relation(node: Operator) -> bool:
         and not node.tagged
         and all(isinstance(operator, (*inner, *leaves)) for operator in node.walk())
     )
+
+
+def _is_of_chosen(node: Operator) -> bool:
+    """The latest rows of those that satisfy a condition with constants: each member has its own latest ones."""
+    if not isinstance(node, LatestRowsWindow):
+        return False
+    return any(isinstance(below, StreamSelect) and has_constants(below.predicate) for below in node.walk())
 
 
 def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType, ...]) -> Operator:

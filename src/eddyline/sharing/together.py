@@ -26,6 +26,7 @@ from eddyline.algebra.user_function import is_expensive
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
+from eddyline.sharing.raising import raised
 from eddyline.sharing.shape import SELECTING, UNARY, Carried, Shape, shape_at_any_time
 
 _OUTERMOST = (RelationChanges, RStream, IStream, DStream, Instants)
@@ -37,6 +38,7 @@ _BARRIERS = (RowWindow, StreamLookup)
 
 def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     """The shape of a bound plan; None if the engine cannot answer others like it together."""
+    plan = raised(plan)
     return shape_at_any_time(plan, columns) or _shape_together(plan, columns)
 
 

@@ -172,8 +172,8 @@ class Classes:
             self._by_log[seat.log] = found
             if standing.past is not None or not standing.history:  # who looked back at an earlier time is apart
                 self._by_key[_key(shape, standing.beginning)] = found
-        # windows may look back, and where all began together it is known what had come
-        since = 0 if shape.together or slide_of(shape) is not None else standing.since.get(shape.stream, 0)
+        # where all began together, it is the class that knows what had come
+        since = standing.since.get(shape.stream, 0) if shape.by_tuple and not shape.together else 0
         begin = LOW if seat.begin is None else seat.begin
         if constants is None:
             found.table(shape).add(seat.number, since, begin, shape.constants)

@@ -132,7 +132,7 @@ class Engine:
     def register(self, name: str, query: BoundQuery, plan: Operator, start: int | None, history: bool) -> Seat | None:
         """Let a query stand. `history`: it first answers over everything that has passed.
 
-        Gives its seat if it is a member of a query class: those that are registered before the next batch begin together.
+        Gives its seat if it is a member of a query class. Those that come before the next batch begin together.
         """
         keeps = _keeps_slices(query, history and bool(self.journal.number))  # there may be no past yet
         stages = _stages(name, plan, query, keeps)
