@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
-from eddyline.kernels.matching import Asked, Filter, Match
+from eddyline.kernels.matching import Asked, Filter, Match, Reading
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.together import Grouping
 
@@ -67,7 +67,8 @@ class Sheet:
     ) -> list[Frame]:
         """The rows of a frame that members want, and of them the columns that are kept; `number` tells which."""
         leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
-        self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly))
+        reading = self._reading(frame)
+        self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly, reading))
         columns = [*kept, number]
         return [self._rows_of(a.leaf, columns, {a.leaf: tuple(columns)}) for a in leaves]
 
@@ -97,6 +98,25 @@ class Sheet:
         ]
         over = f"SELECT {', '.join([*keys, *columns])} FROM {made.table}"
         return replace(made, statement=last.statement({slices.groups: over}))
+
+    def _reading(self, frame: Frame) -> Reading | None:
+        """A frame as expressions over rows of segments of which some are left out; None if it is more than that."""
+        step, conditions = frame._sql, []
+        if not isinstance(step, _Step) or not step.is_by_row:
+            return None
+        columns = dict(zip(frame.columns, step.items, strict=True))
+        (below,) = frame._inputs
+        while isinstance(below._sql, _Step) and below._sql.chosen is not None:
+            conditions += [] if below._sql.condition is None else [f"({below._sql.condition})"]
+            (below,) = below._inputs
+        named = below._sql
+        if not isinstance(named, _Step) or not named.is_by_row:
+            return None
+        rows = below._inputs[0]._sql
+        if not isinstance(rows, _Choice) or rows.source not in self.files:
+            return None
+        condition = " AND ".join(reversed(conditions)) or "true"
+        return Reading(rows.source, self.files[rows.source], named.items, columns, condition)
 
     def _new_leaf(self) -> str:
         self._leaves += 1
@@ -148,6 +168,11 @@ class _Step:
     head: str = "SELECT"
     condition: str | None = None
     behind: str = ""
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether it says what the columns are, and nothing else."""
+        return self.head == "SELECT" and self.condition is None and not self.behind and "*" not in self.items
 
     def sql(self, below: _Choice) -> str:
         items = ", ".join(_list(below.columns) if item == "*" and not below.whole else item for item in self.items)

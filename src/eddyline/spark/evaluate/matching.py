@@ -102,12 +102,12 @@ def _by_filters(forms: Mapping[Form, Ranges], asked: _Asked) -> list[Frame]:
 
 
 def _matched_by(form: Form, ranges: Ranges, attributes: Mapping[TypedExpr, str], asked: _Asked) -> sheet.Matched:
-    path = asked.members.tables[form.name].path
-    assert path is not None
+    table = asked.members.tables[form.name]
+    assert table.path is not None
     types = {name: arrow_type(expr.type) for name, expr in ranges.attributes.items()}
     casts = {name: arrow_type(type_) for name, type_ in ranges.casts.items()}
     columns = {name: attributes[expr] for name, expr in ranges.attributes.items()}
-    return sheet.Matched(form.name, Filter(path, ranges.form, types, casts), columns)
+    return sheet.Matched(form.name, Filter(table.path, ranges.form, types, casts, table.count), columns)
 
 
 def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:
