@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+from tests.laws.without_spark import kernels_alone
 
 from eddyline import testing
-from tests.laws.without_spark import kernels_alone
 
 STREAM = "CREATE STREAM s (sym STRING, price DOUBLE, volume INTEGER, t BIGINT) TIMESTAMP BY t"
 WINDOW = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
@@ -100,13 +100,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--answers", default="0.05,1,5", help="to a tuple, of all classes together")
     parser.add_argument("--only", default=",".join([*KINDS, "mixed"]))
     options = parser.parse_args(arguments)
-    print(f"{options.classes} classes of {options.members} members, batches of {options.rows:,}; load {os.getloadavg()}")
+    setting = f"{options.classes} classes of {options.members} members, batches of {options.rows:,}"
+    print(f"{setting}; load {os.getloadavg()}")
     for kind in options.only.split(","):
         for answers in map(float, options.answers.split(",")):
             spent = measured(options, kind, answers)
             shared, alone = (statistics.median(spent[way]) for way in (True, False))
             told = f"{kind}, {answers:g} answers a tuple"
-            print(f"{told:45} {alone * 1e3:8.0f} ms alone {shared * 1e3:8.0f} ms shared {alone / shared:6.2f}×", flush=True)
+            times = f"{alone * 1e3:8.0f} ms alone {shared * 1e3:8.0f} ms shared {alone / shared:6.2f}×"
+            print(f"{told:45} {times}", flush=True)
     return 0
 
 

@@ -66,6 +66,7 @@ class Reading:
     leaf: str
     files: tuple[str, ...]
     source: tuple[str, ...]  # what the segments' columns are called
+    places: tuple[str, ...]  # where a tuple stands, under the names of columns
     columns: Mapping[str, str]  # of the match, by name, what they are
     condition: str
 

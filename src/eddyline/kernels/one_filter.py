@@ -69,10 +69,14 @@ class _Wanted:
     types: dict[str, pa.DataType]
 
 
-class Shared:
-    """The rows and, by match and leaf, the pairs of places and members. Matches that are not there find theirs alone."""
+#: by the place of a match and by its leaf, pairs of a place among the rows and a member
+Pairs = dict[tuple[int, str], list[tuple[Ints, Ints]]]
 
-    def __init__(self, rows: pa.Table, columns: _Columns, found: dict[tuple[int, str], list[tuple[Ints, Ints]]]) -> None:
+
+class Shared:
+    """The rows and what was found among them. Matches that are not there look for themselves."""
+
+    def __init__(self, rows: pa.Table, columns: _Columns, found: Pairs) -> None:
         self._rows, self._columns, self._found = rows, columns, found
         self._places = {place for place, _ in found}
 
@@ -98,6 +102,7 @@ class _Columns:
         readings = [_reading(match) for match in matches]
         texts = dict.fromkeys(_expression(text) for reading in readings for text in reading.columns.values())
         self._names = {text: f"_y{number}" for number, text in enumerate(texts)}
+        self._places = tuple(dict.fromkeys(place for reading in readings for place in reading.places))
         conditions = dict.fromkeys(reading.condition for reading in readings)
         self._flags = {text: f"_w{number}" for number, text in enumerate(conditions)} if len(conditions) > 1 else {}
 
@@ -112,7 +117,7 @@ class _Columns:
         columns = [f"{text} AS {name}" for text, name in self._names.items()]
         flags = [f"coalesce({text}, false) AS {name}" for text, name in self._flags.items()]
         where = " OR ".join(f"({text})" for text in self._flags or [reading.condition])
-        rows = f"SELECT {', '.join(reading.source)} FROM {reading.leaf}"
+        rows = f"SELECT {', '.join([*reading.source, *self._places])} FROM {reading.leaf}"
         return f"WITH rows_of_all AS ({rows}) SELECT {', '.join([*columns, *flags])} FROM rows_of_all WHERE {where}"
 
 
@@ -148,7 +153,7 @@ def found_together(
     if filter_ is None:
         return None
     adapt(filter_)
-    found: dict[tuple[int, str], list[tuple[Ints, Ints]]] = {(each.place, each.asked.leaf): [] for each in wanted}
+    found: Pairs = {(each.place, each.asked.leaf): [] for each in wanted}
     pairs = 0
     ends = np.arange(len(wanted) + 1) << _SHIFT
     for piece in filter_.matches_in_pieces(_attributes(wanted, rows), MOST_PAIRS):

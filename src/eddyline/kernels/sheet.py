@@ -25,6 +25,8 @@ _CAST = re.compile(r"CAST\((_\w+) AS \w+\) AS _\w+")
 _CONSTANT = re.compile(r"(\d+)L AS \w+")
 #: what the columns of a frame are: columns of a leaf, by name, or constants
 Sources = tuple[str | int, ...]
+#: where a tuple stands, under the name of a column
+_PLACE = re.compile(r"(?:_tick|_index) AS c\d+")
 _LEAF = re.compile(r"\bleaf\d+\b")
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
@@ -101,22 +103,29 @@ class Sheet:
 
     def _reading(self, frame: Frame) -> Reading | None:
         """A frame as expressions over rows of segments of which some are left out; None if it is more than that."""
-        step, conditions = frame._sql, []
-        if not isinstance(step, _Step) or not step.is_by_row:
+        if not isinstance(frame._sql, _Step) or not frame._sql.is_by_row:
             return None
-        columns = dict(zip(frame.columns, step.items, strict=True))
-        (below,) = frame._inputs
-        while isinstance(below._sql, _Step) and below._sql.chosen is not None:
-            conditions += [] if below._sql.condition is None else [f"({below._sql.condition})"]
-            (below,) = below._inputs
-        named = below._sql
-        if not isinstance(named, _Step) or not named.is_by_row:
-            return None
-        rows = below._inputs[0]._sql
-        if not isinstance(rows, _Choice) or rows.source not in self.files:
-            return None
-        condition = " AND ".join(reversed(conditions)) or "true"
-        return Reading(rows.source, self.files[rows.source], named.items, columns, condition)
+        columns = dict(zip(frame.columns, frame._sql.items, strict=True))
+        conditions: list[str] = []
+        added: list[str] = []
+        while frame._inputs:
+            (frame, *more), step = frame._inputs, frame._sql
+            rows = frame._sql
+            if isinstance(rows, _Choice) and isinstance(step, _Step) and rows.source in self.files:
+                condition = " AND ".join(reversed(conditions)) or "true"
+                return Reading(rows.source, self.files[rows.source], step.items, tuple(added), columns, condition)
+            if more or not isinstance(rows, _Step):
+                return None
+            if rows.chosen is not None:
+                conditions += [] if rows.condition is None else [f"({rows.condition})"]
+            elif not rows.is_by_row:
+                return None
+            elif not isinstance(frame._inputs[0]._sql, _Choice):  # above the names of the columns
+                named = [item for item, name in zip(rows.items, frame.columns, strict=True) if item != name]
+                if not all(map(_PLACE.fullmatch, named)):
+                    return None
+                added += named
+        return None
 
     def _new_leaf(self) -> str:
         self._leaves += 1

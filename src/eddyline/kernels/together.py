@@ -19,8 +19,10 @@ from eddyline.kernels.one_filter import MOST_IN_FILTER, OneFilter, Place, may_sh
 if TYPE_CHECKING:
     from eddyline.kernels.task import Work
 
-#: as many works are done one after the other for the sake of it
+#: as many works are done one after the other for the sake of a table …
 _MOST = 16
+#: … and of a filter
+_MOST_FILTERED = 64
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def put_together(works: Sequence[Work], tasks: int = 1) -> list[Work]:
             key = reading.files, reading.source
         alike.setdefault(key, []).append(work)
     matching = sum(len(some) for some in alike.values() if len(some) > 1 and some[0].grouping is None)
-    most = max(2, min(_MOST, -(-matching // tasks)))
+    most = max(2, min(_MOST_FILTERED, -(-matching // tasks)))
     found: list[Work] = []
     for some in alike.values():
         if len(some) == 1:
@@ -81,7 +83,8 @@ def in_bundles(works: Sequence[Work]) -> list[list[Work]]:
     for work in works:
         shared = _shared(work)
         last = bundles[-1] if bundles else []
-        if shared is not None and last and _shared(last[-1]) == shared and len(last) < _MOST:
+        most = _MOST if work.together is not None else _MOST_FILTERED
+        if shared is not None and last and _shared(last[-1]) == shared and len(last) < most:
             last.append(work)
         else:
             bundles.append([work])
@@ -122,7 +125,8 @@ def _filtered(works: Sequence[Work]) -> Sequence[Work]:
     if len(works) == 1:
         return works
     matches = tuple(match for work in works for match in work.found if isinstance(match, Match))
-    shared = OneFilter(f"filter_{_short([(work.stage, match.reading) for work, match in zip(works, matches)])}", matches)
+    name = f"filter_{_short([(work.stage, work.found) for work in works])}"
+    shared = OneFilter(name, matches)
     return [replace(work, filtered=Place(shared, number)) for number, work in enumerate(works)]
 
 

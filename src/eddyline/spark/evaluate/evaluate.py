@@ -105,7 +105,9 @@ def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -
 
 def _asks_for_windows(node: WindowMatch) -> bool:
     """Whether members look at the time of the window that a tuple is in; of their own windows they cannot."""
-    return not isinstance(node.input, MemberWindow) and relational.uses_window_time(*predicates_of(node))
+    if isinstance(node.input, MemberWindow):
+        return False
+    return relational.uses_window_time(*predicates_of(node))  # type: ignore[arg-type]
 
 
 def _reaching_back(side: Operator, batch: Batch, asked: Spans) -> Spans:
