@@ -1,8 +1,9 @@
-"""The standing queries: four shapes, and the constants that make so many queries of each.
+"""The standing queries: five kinds, and the constants that make so many queries of each.
 
 With N queries a tuple satisfies min(N/20, 5) of them on average (those with a symbol: min(N/2S, 5) for S symbols): one
 query takes a twentieth of the stream; from a hundred on all of them together give five answers to a tuple, so
-that more queries mean more to decide but not more to write. Constants lie on the grid of the prices.
+that more queries mean more to decide but not more to write. Of alerts all together give one answer to twenty tuples,
+however many they are: they stand for what seldom happens. Constants lie on the grid of the prices.
 
 - `low` and `high`: the width is drawn evenly between 0 and twice its mean, which is that share of all prices; `low`
   evenly from where the range fits in.
@@ -31,13 +32,16 @@ class Kind:
     largest: int
     by_symbol: bool = False
     windows: tuple[tuple[int, int], ...] = ()
+    matches: float = MATCHES  # answers to a tuple at most
 
 
 RANGES = Kind("range selections", 1_000_000)
+#: of more than 50,000 each would be narrower than the grid of the prices
+ALERTS = Kind("alerts that are rare", 10_000, matches=1 / 20)
 SYMBOLS = Kind("symbol selections", 1_000_000, by_symbol=True)
 SLIDING = Kind("sliding aggregates", 10_000, windows=(FIXED,))
 VARIED = Kind("aggregates over mixed windows", 10_000, windows=MIXED)
-KINDS = {kind.name: kind for kind in (RANGES, SYMBOLS, SLIDING, VARIED)}
+KINDS = {kind.name: kind for kind in (RANGES, ALERTS, SYMBOLS, SLIDING, VARIED)}
 
 
 def name(number: int) -> str:
@@ -46,7 +50,7 @@ def name(number: int) -> str:
 
 def share(kind: Kind, size: int, symbols: int) -> float:
     """The part of the stream that a query takes on average."""
-    return min(1 / (2 * symbols) if kind.by_symbol else LARGEST_SHARE, MATCHES / size)
+    return min(1 / (2 * symbols) if kind.by_symbol else LARGEST_SHARE, kind.matches / size)
 
 
 def constants(kind: Kind, size: int, symbols: int) -> pa.Table:

@@ -106,6 +106,7 @@ def test_show_queries_tells_what_is_read_and_asked(db: eddyline.Database) -> Non
         "members": 20,
         "reads": "s",
         "form": "s.x > p0 AND s.st LIKE p1",
+        "shares": None,
         "priority": 1,
         "state": "live",
     }

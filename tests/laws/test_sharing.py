@@ -49,7 +49,7 @@ predicates = st.recursive(
 _window = st.sampled_from(
     ["[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-1 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW-1 SLIDE 3 SEC]"]
 )
-_frames = st.one_of(
+own_frames = st.one_of(
     st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
     _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
@@ -101,7 +101,7 @@ _sub_queries = st.one_of(
         st.sampled_from(["INNER", "LEFT", "FULL"]),
     ),
 )
-_windowed = _frames.filter(lambda frame: "[" in frame) | _of_whole_relations | _outer_joins
+_windowed = own_frames.filter(lambda frame: "[" in frame) | _of_whole_relations | _outer_joins
 _to_streams = st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), _windowed)
 _look_ups = st.sampled_from(
     ["SELECT b, name, t FROM s, d WHERE s.a = d.a AND {}", "SELECT s.a, name FROM s, d WHERE {} AND name > 'p'"]
@@ -192,7 +192,7 @@ _over_inner_streams = st.builds(
 _together = st.one_of(
     _counted_windows, _in_loops, _beside_tables, _mixed, _two_look_ups, _inner_streams, _over_inner_streams
 )
-_all_frames = st.one_of(_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups, _sub_queries)
+_all_frames = st.one_of(own_frames, _of_whole_relations, _outer_joins, _to_streams, _look_ups, _sub_queries)
 
 
 def asked(frame: str, predicate: str) -> str:
@@ -347,8 +347,8 @@ def test_members_on_sparks_own_plans(spark: object, several: list[str], given_da
         agree(several, given_data, batch_rows)
 
 
-def _stories(frames: Any, *more: Any, at_once: int = 1) -> Any:
-    """Queries of one or two shapes come and go while rows come, late ones among them, and are revised.
+def stories(frames: Any, *more: Any, least: int = 1, most: int = 2, at_once: int = 1) -> Any:
+    """Queries of so many shapes come and go while rows come, late ones among them, and are revised.
 
     At one moment up to `at_once` of them come.
     """
@@ -363,13 +363,13 @@ def _stories(frames: Any, *more: Any, at_once: int = 1) -> Any:
         some = st.sampled_from([flush, push, drop, *more]).flatmap(lambda event: event)
         return st.lists(st.tuples(push, add, some, push, some), min_size=3, max_size=6).map(lambda r: sum(r, ()))
 
-    return st.lists(frames, min_size=1, max_size=2).flatmap(story)
+    return st.lists(frames, min_size=least, max_size=most).flatmap(story)
 
 
-_revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
-_inserted = st.tuples(st.just("insert"), ints)
-_advanced = st.tuples(st.just("advance"), st.booleans())
-_opened_again = st.tuples(st.just("restart"), st.none())
+revised = st.tuples(st.just("revise"), st.tuples(st.integers(1, 20), st.none() | ints))
+inserted = st.tuples(st.just("insert"), ints)
+advanced = st.tuples(st.just("advance"), st.booleans())
+opened_again = st.tuples(st.just("restart"), st.none())
 
 
 def _told(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> dict[str, Any]:
@@ -431,7 +431,7 @@ def _told(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> d
         return {name: (tuples[name], folded(answers, name)) for name in names}
 
 
-def _the_same(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> None:
+def the_same(events: tuple[tuple[str, Any], ...], revisions: str = "upstream") -> None:
     with patch.dict(os.environ, NOBODY):
         alone = _told(events)
     with patch.dict(os.environ, EVERYONE):
@@ -443,7 +443,7 @@ def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream",
 
     @runs(examples)
     @given(
-        _stories(frames, _revised, _opened_again, _inserted, _advanced, at_once=at_once),
+        stories(frames, revised, opened_again, inserted, advanced, at_once=at_once),
         st.sampled_from([0, 1000]),
         st.booleans(),
         st.sampled_from([0, 1, 16]),
@@ -455,13 +455,13 @@ def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream",
             patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
             patch("eddyline.spark.numbering._FILES", files),
         ):
-            _the_same(events, revisions)
+            the_same(events, revisions)
 
     return told
 
 
 def test_windows_and_relations_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
-    _alone_and_together(40, st.one_of(_frames, _of_whole_relations, _outer_joins, _sub_queries))()
+    _alone_and_together(40, st.one_of(own_frames, _of_whole_relations, _outer_joins, _sub_queries))()
 
 
 def test_streams_of_windows_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
@@ -481,12 +481,12 @@ def test_members_that_keep_slices_say_what_they_would_say_alone_and_upstream(spa
 
 
 @runs(4)
-@given(_stories(_all_frames, st.tuples(st.just("withdraw"), ints), _inserted), st.sampled_from([0, 16]))
+@given(stories(_all_frames, st.tuples(st.just("withdraw"), ints), inserted), st.sampled_from([0, 16]))
 def test_queries_that_come_and_go_on_spark(spark: object, events: tuple[tuple[str, Any], ...], files: int) -> None:
     """Who goes has answered all that had come: how far Spark would be by then is chance."""
     settled = [step for event in events for step in ((("flush", None), event) if event[0] == "drop" else (event,))]
     with patch("eddyline.spark.numbering._FILES", files):
-        _the_same(tuple(settled))
+        the_same(tuple(settled))
 
 
 @pytest.mark.parametrize("kind", ["RSTREAM", "ISTREAM", "DSTREAM"])
@@ -503,4 +503,4 @@ def test_members_with_slides_of_their_own_whose_windows_are_revised(spark: objec
     late = [event for some in some_late for event in (("push", some), ("flush", None))]
     added = [("add", [text]) for text in members]
     with kernels_alone():
-        _the_same((("push", rows[0]), *added[:3], *pushed, *revised, *added[3:], *late[:8], *revised, *late))
+        the_same((("push", rows[0]), *added[:3], *pushed, *revised, *added[3:], *late[:8], *revised, *late))

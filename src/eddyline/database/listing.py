@@ -12,11 +12,13 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.definitions import Definitions
 from eddyline.database.sets import lower
 from eddyline.spark.engine import Engine, shape_of_query
-from eddyline.spark.explain_class import form_text
+from eddyline.spark.explain_class import filter_mates, form_text
 
+#: so many classes are named; the rest is counted
+_NAMED = 4
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
-#: asks, p0, p1, … for the constants in which members of one form differ; state: live, behind, backfill with how much
-#: of it, or stopped
+#: asks, p0, p1, … for the constants in which members of one form differ; shares: other classes whose members are found
+#: by the same filter; state: live, behind, backfill with how much of it, or stopped
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),
@@ -24,6 +26,7 @@ COLUMNS = {
     "members": pa.int64(),
     "reads": pa.string(),
     "form": pa.string(),
+    "shares": pa.string(),
     "priority": pa.int64(),
     "state": pa.string(),
 }
@@ -37,19 +40,26 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
         return len(engine.classes.named(log))
 
     state = cache(state_of)
+    standing = engine.executor.queries()
+
+    @cache
+    def shares(log: str) -> str | None:
+        mates = filter_mates(engine.classes.named(log), standing)
+        more = [f"{len(mates) - _NAMED:,} more"] if len(mates) > _NAMED else []
+        return f"its filter with {', '.join([*(mate.name for mate in mates[:_NAMED]), *more])}" if mates else None
 
     rows = []
     for query in definitions.queries.values():
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
-        form = None if record.seat is None else _form(query.query)
-        about = (", ".join(query.query.streams), form, query.query.priority, state(record.log))
+        asks = (None, None) if record.seat is None else (_form(query.query), shares(record.log))
+        about = (", ".join(query.query.streams), *asks, query.query.priority, state(record.log))
         rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
     for many in definitions.sets:
         members, log = many.members, many.members.seat.log
-        about = (", ".join(many.query.streams), _form(many.query), many.query.priority, state(log))
+        about = (", ".join(many.query.streams), _form(many.query), shares(log), many.query.priority, state(log))
         tables.append(_repeated(members.names, (members.record.query.kind, log, size(log), *about)))
     table = pa.concat_tables(tables)
     return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))

@@ -6,11 +6,13 @@ Works of one task mostly read the same few segments under the same names: they a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import duckdb
 import pyarrow as pa
 
+from eddyline.kernels.matching import Match
+from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
 from eddyline.log.storage import Storage
 
@@ -26,6 +28,7 @@ class Leaves:
         self._opened: dict[str, tuple[str, bool, tuple[str, ...]]] = {}  # by name: the root, whether read, the files
         self._read: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
         self._tables: dict[str, bool] = {}  # that are shared, and whether they could be made
+        self._matched: dict[str, Shared | None] = {}  # by shared filter, what it has found
 
     def open(self, name: str, files: Sequence[str], storage: Storage, few: bool) -> None:
         """Let a name stand for the rows of segments; `few`: they are read at once, for all works that want them."""
@@ -49,6 +52,16 @@ class Leaves:
                 self._tables[shared.table] = False
         return self._tables[shared.table]
 
+    def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[tuple[str, pa.Table]] | None:
+        """What a filter that works share has found for one of them; it is asked for the first. None: not this time."""
+        shared = place.shared
+        if shared.name not in self._matched:
+            assert match.reading is not None
+            self._matched.clear()  # works that share follow each other
+            self._matched[shared.name] = found_together(shared, match.reading, self.connection, storage)
+        found = self._matched[shared.name]
+        return None if found is None else found.tables(place.number, match)
+
     def make_room(self, names: Iterable[str]) -> None:
         """Names that are going to stand for something else: the kernel does not replace all kinds of views."""
         self.drop([name for name in names if name in self._opened])
@@ -62,6 +75,7 @@ class Leaves:
     def close(self) -> None:
         self.drop(list(self._opened))
         self._read.clear()
+        self._matched.clear()
         for table in self._tables:
             self.connection.execute(f"DROP TABLE IF EXISTS {table}")
         self._tables.clear()

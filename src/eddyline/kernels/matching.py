@@ -40,6 +40,13 @@ class Filter:
     form: Form
     attributes: Mapping[str, pa.DataType]
     casts: Mapping[str, pa.DataType]  # columns of the members, `name` or `name AS type`, with the types to compare in
+    count: int = 0  # of the members
+
+    def constants(self, storage: Storage) -> tuple[pa.Table, pa.Array]:
+        """What members ask for, a row each, and their numbers."""
+        table = storage.read_table(self.path)
+        columns = {name: table.column(name.partition(" ")[0]).cast(type_) for name, type_ in self.casts.items()}
+        return pa.table(columns), table.column("_query").combine_chunks()
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,18 @@ class Asked:
     name: str  # of the form
     filter: Filter
     columns: Mapping[str, str]  # by attribute of the filter, the column of the rows that it is
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where the rows of a match come from, if they are rows of segments of which each is looked at by itself."""
+
+    leaf: str
+    files: tuple[str, ...]
+    source: tuple[str, ...]  # what the segments' columns are called
+    places: tuple[str, ...]  # where a tuple stands, under the names of columns
+    columns: Mapping[str, str]  # of the match, by name, what they are
+    condition: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +83,7 @@ class Match:
     kept: tuple[str, ...]  # columns of the rows
     number: str  # the column that tells the member
     costly: Mapping[str, Costly] = field(default_factory=dict)  # columns of the rows that the statement does not give
+    reading: Reading | None = None  # what the statement says, if others may say the same
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -151,11 +171,7 @@ def _filter(asked: Filter, storage: Storage) -> GroupedFilter:
     key = storage.root, asked.path, asked.form
     found = _filters.pop(key, None)
     if found is None:
-        table = storage.read_table(asked.path)
-        columns = {name: table.column(name.partition(" ")[0]).cast(type_) for name, type_ in asked.casts.items()}
-        schema = pa.schema(list(asked.attributes.items()))
-        ids = table.column("_query").combine_chunks()
-        found = GroupedFilter(asked.form, pa.table(columns), ids, schema)
+        found = GroupedFilter(asked.form, *asked.constants(storage), pa.schema(list(asked.attributes.items())))
     _filters[key] = found
     while len(_filters) > _KEPT:
         _filters.popitem(last=False)

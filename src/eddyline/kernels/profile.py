@@ -45,7 +45,7 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
             yield Profile(references, (), 0)
             continue
         with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:
-            next(filled(work, connection, Eddies(work.known)), None)
+            next(filled(work, leaves, Eddies(work.known)), None)
             ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
         told = json.loads(text)
         operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
-from eddyline.kernels.matching import Asked, Filter, Match
+from eddyline.kernels.matching import Asked, Filter, Match, Reading
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.together import Grouping
 
@@ -25,6 +25,8 @@ _CAST = re.compile(r"CAST\((_\w+) AS \w+\) AS _\w+")
 _CONSTANT = re.compile(r"(\d+)L AS \w+")
 #: what the columns of a frame are: columns of a leaf, by name, or constants
 Sources = tuple[str | int, ...]
+#: where a tuple stands, under the name of a column
+_PLACE = re.compile(r"(?:_tick|_index) AS c\d+")
 _LEAF = re.compile(r"\bleaf\d+\b")
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _CHOOSING = {"left_semi": "SEMI JOIN", "left_anti": "ANTI JOIN"}
@@ -67,7 +69,8 @@ class Sheet:
     ) -> list[Frame]:
         """The rows of a frame that members want, and of them the columns that are kept; `number` tells which."""
         leaves = [Asked(self._new_leaf(), each.name, each.filter, each.columns) for each in asked]
-        self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly))
+        reading = self._reading(frame)
+        self.found.append(Match(frame.statement(), tuple(leaves), tuple(kept), number, costly, reading))
         columns = [*kept, number]
         return [self._rows_of(a.leaf, columns, {a.leaf: tuple(columns)}) for a in leaves]
 
@@ -97,6 +100,32 @@ class Sheet:
         ]
         over = f"SELECT {', '.join([*keys, *columns])} FROM {made.table}"
         return replace(made, statement=last.statement({slices.groups: over}))
+
+    def _reading(self, frame: Frame) -> Reading | None:
+        """A frame as expressions over rows of segments of which some are left out; None if it is more than that."""
+        if not isinstance(frame._sql, _Step) or not frame._sql.is_by_row:
+            return None
+        columns = dict(zip(frame.columns, frame._sql.items, strict=True))
+        conditions: list[str] = []
+        added: list[str] = []
+        while frame._inputs:
+            (frame, *more), step = frame._inputs, frame._sql
+            rows = frame._sql
+            if isinstance(rows, _Choice) and isinstance(step, _Step) and rows.source in self.files:
+                condition = " AND ".join(reversed(conditions)) or "true"
+                return Reading(rows.source, self.files[rows.source], step.items, tuple(added), columns, condition)
+            if more or not isinstance(rows, _Step):
+                return None
+            if rows.chosen is not None:
+                conditions += [] if rows.condition is None else [f"({rows.condition})"]
+            elif not rows.is_by_row:
+                return None
+            elif not isinstance(frame._inputs[0]._sql, _Choice):  # above the names of the columns
+                named = [item for item, name in zip(rows.items, frame.columns, strict=True) if item != name]
+                if not all(map(_PLACE.fullmatch, named)):
+                    return None
+                added += named
+        return None
 
     def _new_leaf(self) -> str:
         self._leaves += 1
@@ -148,6 +177,11 @@ class _Step:
     head: str = "SELECT"
     condition: str | None = None
     behind: str = ""
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether it says what the columns are, and nothing else."""
+        return self.head == "SELECT" and self.condition is None and not self.behind and "*" not in self.items
 
     def sql(self, below: _Choice) -> str:
         items = ", ".join(_list(below.columns) if item == "*" and not below.whole else item for item in self.items)

@@ -26,6 +26,7 @@ from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
+from eddyline.kernels.one_filter import Place
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
@@ -72,6 +73,7 @@ class Work:
     few: bool = False  # whether it reads so few rows that whatever it gives fits into memory
     grouping: Grouping | None = None  # what others may need too …
     together: Together | None = None  # … and if some do, how it is shared
+    filtered: Place | None = None  # if what it matches is found together with what others match
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
 
@@ -114,10 +116,10 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
 def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
     with bound(work, leaves) as connection:
         if work.by_row and work.plain is not None and len(work.found) == 1:
-            yield from _taken(work, work.plain, connection, eddies)
+            yield from _taken(work, work.plain, leaves, eddies)
             return
         doubted = False
-        for _ in filled(work, connection, eddies):
+        for _ in filled(work, leaves, eddies):
             if work.otherwise is not None and connection.execute(work.doubts).fetchall():
                 doubted = True
                 break
@@ -143,11 +145,9 @@ def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
         return cast(list[pa.RecordBatch], rows.to_batches())
 
 
-def _taken(
-    work: Work, plain: Mapping[str, Sources], connection: duckdb.DuckDBPyConnection, eddies: Eddies
-) -> Iterator[pa.RecordBatch]:
+def _taken(work: Work, plain: Mapping[str, Sources], leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
     """What was found, as it is: the kernel would pass millions of rows through for nothing."""
-    for leaf, table in work.found[0].tables(connection, Storage(work.root), eddies):
+    for leaf, table in _found(work, work.found[0], leaves, eddies):
         if table.num_rows:
             columns = [_column(table, source, f) for source, f in zip(plain[leaf], work.schema, strict=True)]
             yield from pa.table(columns, schema=work.schema).combine_chunks().to_batches()
@@ -160,12 +160,22 @@ def _column(table: pa.Table, source: str | int, field_: pa.Field) -> pa.Array | 
     return column if column.type == field_.type else column.cast(field_.type)
 
 
-def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) -> Iterator[None]:
-    """Fill the leaves that are found; once, or as often as there are pieces."""
+def _found(work: Work, match: Match | Selection, leaves: Leaves, eddies: Eddies) -> Iterator[tuple[str, pa.Table]]:
+    """The leaves that a match or selection finds, piece by piece; an empty table of each comes first."""
     storage = Storage(work.root)
+    if work.filtered is not None and isinstance(match, Match):
+        found = leaves.matched(work.filtered, match, storage)
+        if found is not None:
+            return found
+    return match.tables(leaves.connection, storage, eddies)
+
+
+def filled(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[None]:
+    """Fill the leaves that are found; once, or as often as there are pieces."""
+    connection = leaves.connection
     if work.by_row and len(work.found) == 1:
         empty: dict[str, pa.Table] = {}
-        for leaf, table in work.found[0].tables(connection, storage, eddies):
+        for leaf, table in _found(work, work.found[0], leaves, eddies):
             connection.register(leaf, table)
             if leaf in empty:
                 yield
@@ -175,7 +185,7 @@ def filled(work: Work, connection: duckdb.DuckDBPyConnection, eddies: Eddies) ->
         return
     for found in work.found:
         tables: dict[str, list[pa.Table]] = {}
-        for leaf, table in found.tables(connection, storage, eddies):
+        for leaf, table in _found(work, found, leaves, eddies):
             tables.setdefault(leaf, []).append(table)
         for leaf, parts in tables.items():
             connection.register(leaf, pa.concat_tables(parts))

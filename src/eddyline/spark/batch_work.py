@@ -173,6 +173,11 @@ class BatchWork:
         added.scans = scans.taken
         return added
 
+    @property
+    def _tasks(self) -> int:
+        """How many run at once."""
+        return 1 if self._spark is None else int(self._spark.sparkContext.defaultParallelism)
+
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
         """Stages that count for each member, where it is time to write down how far each has come."""
         counting = ((stage, view) for stage, view in views.items() if stage.counts_for_each)
@@ -189,7 +194,7 @@ class BatchWork:
                 for_spark.append(stage)
             else:
                 works += found
-        references = self._run(put_together(works)) if works else []
+        references = self._run(put_together(works, self._tasks)) if works else []
         for reference in references:
             self._spent(reference.stage, reference.seconds)
         self._failures.update({reference.stage: reference.failed for reference in references if reference.failed})

@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING
 
 from eddyline.algebra.expression import Column, Expr, Literal, TypedExpr
 from eddyline.algebra.naming import sql_text
-from eddyline.algebra.sharing import MEMBER, MemberWindow
-from eddyline.algebra.user_function import is_expensive
+from eddyline.algebra.node import Operator
+from eddyline.algebra.sharing import MEMBER, Form, MemberWindow, StreamMatch, WindowMatch
+from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive
+from eddyline.algebra.user_function import functions_of, is_expensive
 from eddyline.algebra.window import TimeWindow
 from eddyline.catalog.catalog import BoundQuery
+from eddyline.kernels.one_filter import MOST_MEMBERS
 from eddyline.kernels.ranges import ranges_of
 from eddyline.sharing.shape import WINDOW, Shape, match_of, with_forms
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shape_of_query
+from eddyline.spark.evaluate.members import Members
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.form_table import MOST_JOINED, FormTable
 from eddyline.spark.physical import counted
+from eddyline.spark.stages import LINEAR
 from eddyline.spark.standing import Standing
 
 if TYPE_CHECKING:
@@ -111,9 +116,47 @@ def shares_of(found: Standing, standing: Sequence[Standing]) -> list[str]:
         readers = [other for other in others if stream in _streams(other)]
         if readers:
             lines.append(f"reads the same segments of {stream} as {_named(readers)}")
+    mates = filter_mates(found, standing)
+    if mates:
+        lines.append(f"shares its filter with {_named(mates)}, over segments that both read")
     windows = {_window_key(window) for window in _windows(found)}
     alike = [other for other in others if windows & {_window_key(window) for window in _windows(other)}]
     return [*lines, *([f"has the same windows as {_named(alike)}"] if alike else [])]
+
+
+def filter_mates(found: Standing, standing: Sequence[Standing]) -> list[Standing]:
+    """The classes whose members are found by the same filter as those of this one, for rows that both want."""
+    by = _filtered_rows(found)
+    if by is None:
+        return []
+    return [other for other in standing if other.name != found.name and _filtered_rows(other) == by]
+
+
+def _filtered_rows(standing: Standing) -> tuple[str, str] | None:
+    """The stream whose rows are looked up for the members of a class, and which rows; None if others cannot join in."""
+    if standing.members is None:
+        return None
+    for stage in standing.stages:
+        match = next((op for op in stage.plan.walk() if isinstance(op, StreamMatch | WindowMatch)), None)
+        if match is None:
+            continue
+        in_windows = isinstance(match.input, TimeWindow)
+        rows: Operator = match.input.inputs[0] if in_windows else match.input
+        while isinstance(rows, StreamAlias):
+            rows = rows.input
+        if not isinstance(rows, StreamReceive | StreamAcquire) or not (in_windows or stage.kind == LINEAR):
+            return None
+        found = any(_by_shared_filter(form, standing.members) for form in match.forms)
+        kind = "windows" if in_windows else "tuples"
+        return (rows.name, kind) if found and not functions_of(stage.plan) else None
+    return None
+
+
+def _by_shared_filter(form: Form, members: Members) -> bool:
+    table = members.tables.get(form.name)
+    if table is None or table.path is None or table.count > MOST_MEMBERS or form.predicate is None:
+        return False
+    return ranges_of(form.predicate) is not None
 
 
 def _streams(standing: Standing) -> tuple[str, ...]:

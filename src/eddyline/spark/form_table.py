@@ -117,7 +117,7 @@ class FormTable:
             return MemberTable(self._fields, rows.combine_chunks())  # Spark stops at an empty chunk
         path = f"{folder}/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, rows)
-        return MemberTable(self._fields, None, path)
+        return MemberTable(self._fields, None, path, count=rows.num_rows)
 
     def _sweep(self, storage: Storage) -> None:
         self._files.append({table.path for _, table in self._parts or () if table.path is not None})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,28 +38,18 @@ class Boxes:
         return tuple(name for name, low in self.lows.items() if np.array_equal(low, self.highs[name]))
 
 
-class Bounds:
-    """The codes of all bounds, each made once."""
+class Constants:
+    """What the attributes of a form are compared with, by member."""
 
     def __init__(self, members: pa.Table, count: int, types: Mapping[str, pa.DataType | None], form: Form) -> None:
         """The count is that of the members; the types are those of the attributes, as far as they are known."""
-        self._members, self._count, self._types = members, count, types
-        self.coders = {
-            name: Coder(name, [self._column(name, bound) for bound in form.bounds(name)]) for name in form.attributes
-        }
-        self._known: dict[tuple[str, str], Codes] = {}
+        self._members, self.count, self._types, self.form = members, count, types, form
 
-    def of(self, attribute: str, bound: Bound) -> Codes:
-        if bound.parameter is None:
-            one = self.coders[attribute].codes(self._column(attribute, bound))
-            valid = None if one.valid is None else np.broadcast_to(one.valid, self._count)
-            return Codes(np.broadcast_to(one.values, self._count), valid)
-        key = attribute, bound.parameter
-        if key not in self._known:
-            self._known[key] = self.coders[attribute].codes(self._column(attribute, bound))
-        return self._known[key]
+    def of(self, attribute: str) -> list[pa.ChunkedArray]:
+        """All that there are of an attribute."""
+        return [self.column(attribute, bound) for bound in self.form.bounds(attribute)]
 
-    def _column(self, attribute: str, bound: Bound) -> pa.ChunkedArray:
+    def column(self, attribute: str, bound: Bound) -> pa.ChunkedArray:
         """A value for each member, or the one value of all."""
         if bound.parameter is not None:
             return self._members.column(bound.parameter)
@@ -67,6 +57,31 @@ class Bounds:
         if isinstance(value, pa.Scalar):
             value, type_ = value.as_py(), value.type
         return pa.chunked_array([pa.array([value], type_)])
+
+
+def coders_of(several: Sequence[Constants]) -> dict[str, Coder]:
+    """One coder for each attribute: values are compared with the constants of all."""
+    names = dict.fromkeys(name for constants in several for name in constants.form.attributes)
+    return {name: Coder(name, [column for each in several for column in each.of(name)]) for name in names}
+
+
+class Bounds:
+    """The codes of all bounds, each made once."""
+
+    def __init__(self, constants: Constants, coders: Mapping[str, Coder]) -> None:
+        self._constants, self._count, self._coders = constants, constants.count, coders
+        self._known: dict[tuple[str, str], Codes] = {}
+
+    def of(self, attribute: str, bound: Bound) -> Codes:
+        column, coder = self._constants.column(attribute, bound), self._coders[attribute]
+        if bound.parameter is None:
+            one = coder.codes(column)
+            valid = None if one.valid is None else np.broadcast_to(one.valid, self._count)
+            return Codes(np.broadcast_to(one.values, self._count), valid)
+        key = attribute, bound.parameter
+        if key not in self._known:
+            self._known[key] = coder.codes(column)
+        return self._known[key]
 
 
 def types_of(form: Form, members: pa.Table, schema: pa.Schema | None) -> dict[str, pa.DataType | None]:
@@ -80,6 +95,7 @@ def types_of(form: Form, members: pa.Table, schema: pa.Schema | None) -> dict[st
 
 
 def boxes_of(alternative: tuple[Range, ...], bounds: Bounds, ranks: Ints) -> Boxes:
+    """Nothing is said to be common yet."""
     possible = np.ones(ranks.size, np.bool_)
     lows: dict[str, Ints] = {}
     highs: dict[str, Ints] = {}
@@ -101,14 +117,35 @@ def boxes_of(alternative: tuple[Range, ...], bounds: Bounds, ranks: Ints) -> Box
     chosen = np.flatnonzero(possible)
     lows = {name: lows[name][chosen] for name in compared}
     highs = {name: highs[name][chosen] for name in compared}
-    common = dict(_common(lows, highs)) if chosen.size else {}
-    return Boxes(
-        ranks[chosen],
-        {name: low for name, low in lows.items() if name not in common},
-        {name: high for name, high in highs.items() if name not in common},
-        common,
-        present,
-        missing,
+    return Boxes(ranks[chosen], lows, highs, {}, present, missing)
+
+
+def merged(several: Sequence[Boxes]) -> list[Boxes]:
+    """Boxes that ask for the same attributes in the same way, whoever's they are, are found at once."""
+    alike: dict[object, list[Boxes]] = {}
+    for boxes in several:
+        if boxes.members.size:
+            kind = frozenset(boxes.lows), frozenset(boxes.equal), boxes.present, boxes.missing
+            alike.setdefault(kind, []).append(boxes)
+    return [_with_common(_concatenated(some) if len(some) > 1 else some[0]) for some in alike.values()]
+
+
+def _concatenated(some: Sequence[Boxes]) -> Boxes:
+    def of_all(sides: Sequence[Mapping[str, Ints]]) -> dict[str, Ints]:
+        return {name: np.concatenate([each[name] for each in sides]) for name in sides[0]}
+
+    members = np.concatenate([boxes.members for boxes in some])
+    lows, highs = (of_all([getattr(boxes, sides) for boxes in some]) for sides in ("lows", "highs"))
+    return replace(some[0], members=members, lows=lows, highs=highs)
+
+
+def _with_common(boxes: Boxes) -> Boxes:
+    common = dict(_common(boxes.lows, boxes.highs))
+    return replace(
+        boxes,
+        lows={name: low for name, low in boxes.lows.items() if name not in common},
+        highs={name: high for name, high in boxes.highs.items() if name not in common},
+        common=common,
     )
 
 

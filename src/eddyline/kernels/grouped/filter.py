@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from eddyline.kernels.grouped.access import Access
 from eddyline.kernels.grouped.alternative import Alternative, Found
 from eddyline.kernels.grouped.batch import Batch
-from eddyline.kernels.grouped.boxes import Bounds, boxes_of, types_of
+from eddyline.kernels.grouped.boxes import Bounds, Constants, boxes_of, coders_of, merged, types_of
 from eddyline.kernels.grouped.codes import Bools
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.grouped.loops import Ints, drop_repeated, radix_sorted, unpack
@@ -52,6 +52,19 @@ class Advice:
     then: float  # the same if the advice is followed
 
 
+@dataclass(frozen=True)
+class Part:
+    """Members whose predicates have one form: a row of constants and an id for each."""
+
+    form: Form
+    members: pa.Table
+    ids: pa.Array
+
+    def __post_init__(self) -> None:
+        if len(self.ids) != self.members.num_rows and self.members.num_columns:  # without columns there are no rows
+            raise ValueError(f"{self.members.num_rows} members have {len(self.ids)} ids")
+
+
 class GroupedFilter:
     """Finds all pairs of a tuple and a member for which a form's predicate, with the member's constants, is true."""
 
@@ -60,14 +73,28 @@ class GroupedFilter:
 
         Members with the same id count as one: it is matched where any of them is (as for symbol IN (…)).
         """
-        if len(ids) != members.num_rows and members.num_columns:  # without columns a table has no rows to count
-            raise ValueError(f"{members.num_rows} members have {len(ids)} ids")
-        self._ids, ranks = np.unique(np.asarray(ids.to_numpy(zero_copy_only=False), np.int64), return_inverse=True)
-        bounds = Bounds(members, len(ids), types_of(form, members, schema), form)
-        self._coders = bounds.coders
-        alternatives = [boxes_of(alternative, bounds, ranks) for alternative in form.alternatives]
-        self._alternatives = [Alternative(boxes) for boxes in alternatives if boxes.members.size]
-        self._may_repeat = len(self._alternatives) > 1 or self._ids.size < ranks.size
+        self._take([Part(form, members, ids)], schema)
+
+    @classmethod
+    def of_several(cls, parts: Sequence[Part], schema: pa.Schema | None = None) -> GroupedFilter:
+        """One filter for members of several forms: a tuple is looked up once for all that ask for it alike."""
+        made = cls.__new__(cls)
+        made._take(parts, schema)
+        return made
+
+    def _take(self, parts: Sequence[Part], schema: pa.Schema | None) -> None:
+        ids = [np.asarray(part.ids.to_numpy(zero_copy_only=False), np.int64) for part in parts]
+        self._ids, ranks = np.unique(np.concatenate(ids), return_inverse=True)
+        ends = np.cumsum([some.size for some in ids])
+        constants = [Constants(p.members, len(p.ids), types_of(p.form, p.members, schema), p.form) for p in parts]
+        self._coders = coders_of(constants)
+        boxes = []
+        for part, known, of_part in zip(parts, constants, np.split(ranks, ends[:-1]), strict=True):
+            bounds = Bounds(known, self._coders)
+            boxes += [boxes_of(alternative, bounds, of_part) for alternative in part.form.alternatives]
+        self._alternatives = [Alternative(each) for each in merged(boxes)]
+        several = any(len(part.form.alternatives) > 1 for part in parts)
+        self._may_repeat = several or self._ids.size < ranks.size
         self._possible = [Possible(alternative.boxes) for alternative in self._alternatives]
         self.statistics = Statistics()
 

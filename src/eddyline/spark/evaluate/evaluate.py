@@ -14,7 +14,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
-from eddyline.algebra.sharing import MemberWindow, WindowMatch
+from eddyline.algebra.sharing import MemberWindow, WindowMatch, predicates_of
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -72,7 +72,7 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
         return product(node, left, right, asked)
     if isinstance(node, WindowAggregation):
         return _aggregation(node, batch, asked, by)
-    if isinstance(node, WindowMatch) and isinstance(node.input, MemberWindow):
+    if isinstance(node, WindowMatch) and isinstance(node.input, TimeWindow) and not _asks_for_windows(node):
         return relational.match_and_assign(node, batch, asked)
     if isinstance(node, WindowMatch):
         return relational.match(node, windows(node.input, batch, asked, by), batch)
@@ -101,6 +101,13 @@ def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -
     plan = correctable_or_reason(node)
     assert isinstance(plan, Correctable)
     return windows_of_slices(plan, batch.slices, batch, asked, from_tuples)
+
+
+def _asks_for_windows(node: WindowMatch) -> bool:
+    """Whether members look at the time of the window that a tuple is in; of their own windows they cannot."""
+    if isinstance(node.input, MemberWindow):
+        return False
+    return relational.uses_window_time(*predicates_of(node))  # type: ignore[arg-type]
 
 
 def _reaching_back(side: Operator, batch: Batch, asked: Spans) -> Spans:

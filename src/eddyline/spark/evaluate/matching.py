@@ -39,10 +39,18 @@ class _Asked:
     later: bool  # whether rows that came before a member was created are none of its business
 
 
-def matched(node: Match, frame: Frame, kept: Sequence[str], names: Names, members: Members, frames: Frames) -> Frame:
+def matched(
+    node: Match,
+    frame: Frame,
+    kept: Sequence[str],
+    names: Names,
+    members: Members,
+    frames: Frames,
+    first: int = 0,
+) -> Frame:
     """Each row once for every member that wants it: `kept`, c0, …, then the number and the constants of HAVING.
 
-    If `_index` is among `kept`, a member gets no rows that came before it was created.
+    If `_index` is among `kept`, a member gets no rows that came before it was created. `first`: no index is smaller.
     """
     width = len(node.input.schema)
     columns = [*kept, *(f"c{i}" for i in range(width))]
@@ -53,7 +61,7 @@ def matched(node: Match, frame: Frame, kept: Sequence[str], names: Names, member
             return f"_{column.name}"
         return column.name if column.relation == _LOG else names(column)
 
-    later = INDEX in kept and members.since > 0
+    later = INDEX in kept and members.since >= max(first, 1)
     asked = _Asked(frame, columns, extra, members.above > 0, name, members, frames, later)
     indexed = {form: ranges for form in node.forms if (ranges := _indexed(form, asked)) is not None}
     parts = [_by_join(form, asked) for form in node.forms if form not in indexed]
@@ -102,12 +110,12 @@ def _by_filters(forms: Mapping[Form, Ranges], asked: _Asked) -> list[Frame]:
 
 
 def _matched_by(form: Form, ranges: Ranges, attributes: Mapping[TypedExpr, str], asked: _Asked) -> sheet.Matched:
-    path = asked.members.tables[form.name].path
-    assert path is not None
+    table = asked.members.tables[form.name]
+    assert table.path is not None
     types = {name: arrow_type(expr.type) for name, expr in ranges.attributes.items()}
     casts = {name: arrow_type(type_) for name, type_ in ranges.casts.items()}
     columns = {name: attributes[expr] for name, expr in ranges.attributes.items()}
-    return sheet.Matched(form.name, Filter(path, ranges.form, types, casts), columns)
+    return sheet.Matched(form.name, Filter(table.path, ranges.form, types, casts, table.count), columns)
 
 
 def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:

@@ -30,6 +30,7 @@ class MemberTable:
     rows: pa.Table | None
     path: str | None = None
     gone: pa.Table | None = None
+    count: int = 0  # how many there are in the file
 
     def frame(self, frames: Frames) -> Frame:
         if self.path is not None:

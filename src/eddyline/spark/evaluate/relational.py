@@ -7,13 +7,14 @@ from eddyline.algebra.node import WINDOW
 from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import QUERY, MemberWindow, WindowMatch
+from eddyline.algebra.window import TimeWindow
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
 from eddyline.spark.evaluate.frames import Frame, joined, sliced
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.selecting import selected
-from eddyline.spark.evaluate.timed import assign_own, grid_of, needed, window_list
+from eddyline.spark.evaluate.timed import assign, assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import WHOSE, T, Windows
 from eddyline.spark.expression import Names, aggregate_sql, names_of, spark_sql
@@ -49,16 +50,22 @@ def match(node: WindowMatch, windows: Windows, batch: Batch) -> Windows:
 
 
 def match_and_assign(node: WindowMatch, batch: Batch, ticks: Spans) -> Windows:
-    """The same where every member has windows of its own: a row must know its member before it can be put into them."""
+    """The same over windows of time, where a tuple is matched once, not once for each window that it is in.
+
+    Where every member has windows of its own, a row must know its member before it can be put into them.
+    """
     leaf = node.input
-    assert isinstance(leaf, MemberWindow) and batch.members is not None
+    assert isinstance(leaf, TimeWindow) and batch.members is not None
     grid = grid_of(leaf, batch)
     frame = tuples(leaf.input, batch, needed(grid, ticks))
     rows = matched(node, frame, [TICK], names_in(leaf.schema), batch.members, batch.frames)
     width = len(node.schema)
     own = numbered(width)
-    placed = assign_own(rows, own[-3:], ticks.within(grid.first, grid.last))
-    return Windows(placed.select(T, *own), window_list(grid, ticks, batch), (T,), width)
+    listed = window_list(grid, ticks, batch)
+    if isinstance(leaf, MemberWindow):
+        placed = assign_own(rows, own[-3:], ticks.within(grid.first, grid.last))
+        return Windows(placed.select(T, *own), listed, (T,), width)
+    return Windows(assign(rows, grid, ticks).select(T, *own), listed, (T,), width, (grid.first, grid.step))
 
 
 def distinct(windows: Windows) -> Windows:

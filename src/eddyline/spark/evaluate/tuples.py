@@ -33,7 +33,7 @@ def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spa
     log = log_of(plan, batch)
     needed = [s for s in log.segments if ticks.meets(*s.tick) and indexes.meets(*s.index)]
     frame = batch.read(log, needed).where(f"{ticks.condition(TICK)} AND {indexes.condition(INDEX)}")
-    return apply_chain(plan, standing(frame, needed), batch)
+    return apply_chain(plan, standing(frame, needed), batch, first=_first(needed))
 
 
 def changes(plan: Operator, batch: Batch) -> Frame:
@@ -44,7 +44,7 @@ def changes(plan: Operator, batch: Batch) -> Frame:
         frame = frame.where(f"{INDEX} > {since}")  # who came before the query was created is none of its business
     if batch.indexes != EVERYTHING:
         frame = frame.where(batch.indexes.condition(INDEX))
-    return apply_chain(plan, frame, batch, (DIFF,))
+    return apply_chain(plan, frame, batch, (DIFF,), _first(log.fresh))
 
 
 def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
@@ -60,8 +60,15 @@ def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
     return untouched.select(*columns).unionAll(weights.where(f"{DIFF} > 0").select(*columns))
 
 
-def apply_chain(plan: Operator, frame: Frame, batch: Batch, more: tuple[str, ...] = ()) -> Frame:
-    """Selections and projections over the rows of a log; `_index`, `_tick` and the columns of `more` stay."""
+def _first(segments: Sequence[Segment]) -> int:
+    return min((segment.index[0] for segment in segments), default=0)
+
+
+def apply_chain(plan: Operator, frame: Frame, batch: Batch, more: tuple[str, ...] = (), first: int = 0) -> Frame:
+    """Selections and projections over the rows of a log; `_index`, `_tick` and the columns of `more` stay.
+
+    `first`: no index is smaller.
+    """
     kept = [INDEX, TICK, *more]
     if isinstance(plan, StreamReceive | StreamAcquire):
         width = len(plan.declared)
@@ -70,15 +77,15 @@ def apply_chain(plan: Operator, frame: Frame, batch: Batch, more: tuple[str, ...
             columns += [f"{TICK} AS c{width}", f"{INDEX} AS c{width + 1}"]
         return frame.selectExpr(*kept, *columns)
     if isinstance(plan, StreamAlias):
-        return apply_chain(plan.input, frame, batch, more)
+        return apply_chain(plan.input, frame, batch, more, first)
     if isinstance(plan, StreamSelect | StreamProject | StreamMatch):
-        below = apply_chain(plan.input, frame, batch, more)
+        below = apply_chain(plan.input, frame, batch, more, first)
         names = names_of(plan.input.schema, columns_of(len(plan.input.schema)))
         if isinstance(plan, StreamSelect):
             return selected(below, plan.predicate, names)
         if isinstance(plan, StreamMatch):
             assert batch.members is not None
-            return matched(plan, below, kept, names, batch.members, batch.frames)
+            return matched(plan, below, kept, names, batch.members, batch.frames, first)
         columns = [f"{spark_sql(column.expr, names)} AS c{i}" for i, column in enumerate(plan.columns)]
         return below.selectExpr(*kept, *columns)
     raise InvalidAlgebra(f"{type(plan).__name__} is not computed tuple by tuple")
