@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -72,6 +73,7 @@ class Work:
     few: bool = False  # whether it reads so few rows that whatever it gives fits into memory
     grouping: Grouping | None = None  # what others may need too …
     together: Together | None = None  # … and if some do, how it is shared
+    reads: int = 0  # rows of the segments that it opens
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
 
@@ -127,6 +129,22 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
     if doubted and work.otherwise is not None:
         yield from _computed(work.otherwise, leaves, eddies)
+
+
+_asking = threading.Lock()
+
+
+def answered(work: Work) -> pa.Table:
+    """The rows of a statement that somebody asks for, as they are: in this process, and nothing is written."""
+    with _asking:  # a process has one kernel
+        leaves, eddies = Leaves(kernel()), Eddies(work.known)
+        try:
+            with bound(work, leaves) as connection:
+                for _ in filled(work, connection, eddies):
+                    pass
+                return connection.execute(work.statement).to_arrow_table()
+        finally:
+            leaves.close()
 
 
 def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
