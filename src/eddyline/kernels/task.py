@@ -134,8 +134,8 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
 _asking = threading.Lock()
 
 
-def answered(work: Work) -> pa.Table:
-    """The rows of a statement that somebody asks for, as they are: in this process, and nothing is written."""
+def answered(work: Work) -> pa.Table | None:
+    """The rows of a statement that somebody asks for, in this process, and nothing is written; None if it fails."""
     with _asking:  # a process has one kernel
         leaves, eddies = Leaves(kernel()), Eddies(work.known)
         try:
@@ -143,6 +143,8 @@ def answered(work: Work) -> pa.Table:
                 for _ in filled(work, connection, eddies):
                     pass
                 return connection.execute(work.statement).to_arrow_table()
+        except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
+            return None
         finally:
             leaves.close()
 
