@@ -48,7 +48,7 @@ def worse(one: str, other: str) -> str:
 class Trace:
     """The way of the tuples of one window. `plan` is evaluated for a tuple alone.
 
-    `columns`: for each column of the answer's rows, the column of the plan that it shows; None: it shows something else.
+    `columns`: for each column of the answer's rows, the column of the plan that it shows; None: something else.
     """
 
     leaf: WindowOp  # the window, over tuples of a log
@@ -57,7 +57,7 @@ class Trace:
     keys: int | None = None  # how many columns tell a group; None: the plan gives the row itself
     exact: bool = True  # whether nothing beyond the columns decides if a tuple is in a row
     alone: bool = True  # whether the windows of the answer are those of the leaf
-    #: whether all of a relation decides about each row, so that a row may change at any tick at which the tuple is there
+    #: whether all of a relation decides about each row, which may then change at any tick at which the tuple is there
     whole: bool = False
     _open: bool = field(default=True, repr=False)  # whether operators can still be put on the plan
 

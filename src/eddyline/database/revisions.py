@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer
 from eddyline.algebra.lineage import Cause
+from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import OF_QUERY, OF_STREAM, OVERVIEW
+from eddyline.algebra.revision_report import Rows as Lines
+from eddyline.algebra.schema import Schema
 from eddyline.binder.revisions import ShowRevisions
-from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.rows import Rows
+from eddyline.database.statements import QueryRecord
+from eddyline.errors import StorageUnusable
+from eddyline.log.journal import StreamState
 from eddyline.log.results import ResultLog
+from eddyline.log.storage import Storage
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.report import MOST_MEMBERS, Known, Report
 from eddyline.spark.stages import cut
@@ -23,6 +29,7 @@ from eddyline.spark.stages import cut
 if TYPE_CHECKING:
     from eddyline.database.core import Core
 
+Told = TypeVar("Told")
 _TYPES = {
     **dict.fromkeys((*OVERVIEW, *OF_STREAM, *OF_QUERY), pa.int64()),
     **dict.fromkeys(("streams", "query", "way", "revision", "old", "new", "queries", "op", "stream"), pa.string()),
@@ -47,43 +54,49 @@ class Revisions:
     def __init__(self, core: Core) -> None:
         self._core = core
 
+    def list(self, of: str | None, since: int | None, limit: int | None) -> Rows:
+        extent = None if of is None else self._core.definitions.catalog.extent(of)
+        if of is None or (extent is not None and extent.is_stream):
+            return self.show(ShowRevisions("", None if extent is None else extent.name, None, since, limit))
+        return self.show(ShowRevisions("", None, self._core.definitions.standing(of).record.name, since, limit))
+
     def show(self, asked: ShowRevisions) -> Rows:
-        report = self._report(asked.since, asked.limit)
-        core = self._core
-        if asked.query is not None:
-            rows = report.of_query(self._known(core.definitions.standing(asked.query)))
-        elif asked.stream is not None:
-            rows = report.of_stream(asked.stream, self._readers(asked.stream))
-        else:
-            stages = {standing.name: standing.stages for standing in core.engine.executor.queries()}
-            names = {query.record.log: query.record.name for query in core.definitions.queries.values()
-                     if query.record.seat is None}
-            rows = report.overview(stages, lambda log: names.get(log, log))
-        return Rows(as_table(asked.columns, rows))
+        def rows(report: Report) -> Lines:
+            if asked.query is not None:
+                return report.of_query(self._known(self._core.definitions.standing(asked.query)))
+            if asked.stream is not None:
+                return report.of_stream(asked.stream, self._readers(asked.stream))
+            stages = {standing.name: standing.stages for standing in self._core.engine.executor.queries()}
+            standing = list(self._core.definitions.queries.values())
+            names = {query.record.log: query.record.name for query in standing if query.record.seat is None}
+            return report.overview(stages, lambda log: names.get(log, log))
+
+        return Rows(_as_table(asked.columns, self._asked(rows, asked.since, asked.limit)))
 
     def causes(self, query: StandingQuery, answer: Answer) -> tuple[Cause, ...]:
-        return self._report().causes(self._known(query), answer)
+        return self._asked(lambda report: report.causes(self._known(query), answer))
 
-    def effects(self, stream: str, index: int) -> list[Effect]:
-        found = self._report().effects(stream, index, self._readers(stream))
-        return [Effect(answer.query, answer, cause.op, cause.precision) for cause, answer in found]
+    def effects(self, stream: str, index: int) -> Sequence[Effect]:
+        def found(report: Report) -> Sequence[Effect]:
+            pairs = report.effects(stream, index, self._readers(stream))
+            return [Effect(answer.query, answer, cause.op, cause.precision) for cause, answer in pairs]
+
+        return self._asked(found)
 
     # -- what is asked ------------------------------------------------------------------------------------------------
 
-    def _report(self, since: int | None = None, limit: int | None = None) -> Report:
+    def _asked(self, question: Callable[[Report], Told], since: int | None = None, limit: int | None = None) -> Told:
         core = self._core
         schemas = {extent.name: extent.schema for extent in core.definitions.catalog.extents.values()}
-        results = ResultLog(core.storage).load()
-        return Report(Lineage(core.storage, results, dict(core.engine.journal.streams), schemas), since, limit)
+        return asked(core.storage, lambda: core.engine.journal.streams, schemas, question, since, limit)
 
     def _known(self, query: StandingQuery) -> Known:
         record, bound = query.record, query.query
         if self._core.definitions.queries.get(record.name.lower()) is not query:
             bound = self._core.definitions.catalog.one_of_many(record.name) or bound
-        stages = cut(record.log, self._core.plan(bound), bound.columns)
-        return Known(record.name, Asked(record.log, stages, record.seat), record.reading)
+        return known(record, self._core.plan(bound))
 
-    def _readers(self, stream: str) -> list[Known]:
+    def _readers(self, stream: str) -> Sequence[Known]:
         """The queries that read a stream. Of query classes with very many members, none."""
         return [self._known(query) for query in self._reading(stream)]
 
@@ -99,9 +112,34 @@ class Revisions:
             yield from members
 
 
-def as_table(columns: tuple[str, ...], rows: tuple[tuple[Any, ...], ...]) -> pa.Table:
+def known(record: QueryRecord, plan: Operator) -> Known:
+    """A query that is asked about. Of a member of a query class its own plan counts: only it is looked at."""
+    stages = cut(record.log, plan, record.columns)
+    return Known(record.name, Asked(record.log, stages, record.seat), record.reading)
+
+
+def asked(
+    storage: Storage,
+    streams: Callable[[], Mapping[str, StreamState]],
+    schemas: Mapping[str, Schema],
+    question: Callable[[Report], Told],
+    since: int | None = None,
+    limit: int | None = None,
+) -> Told:
+    """Ask the logs as they are; again, if segments were merged into others meanwhile."""
+    for patience in (2, 1, 0):
+        lineage = Lineage(storage, ResultLog(storage).load(), dict(streams()), schemas)
+        try:
+            return question(Report(lineage, since, limit))
+        except StorageUnusable:
+            if not patience:
+                raise
+    raise AssertionError("it was asked, or has failed")
+
+
+def _as_table(columns: tuple[str, ...], rows: Lines) -> pa.Table:
     values = zip(*rows, strict=True) if rows else [()] * len(columns)
     return pa.table([pa.array(list(v), _TYPES[name]) for name, v in zip(columns, values, strict=True)], list(columns))
 
 
-__all__ = ["BoundQuery", "Effect", "Revisions"]
+__all__ = ["Effect", "Revisions", "asked", "known"]

@@ -32,7 +32,6 @@ from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
 from eddyline.database.listing import listed
-from eddyline.database.revisions import Revisions
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
@@ -101,7 +100,7 @@ class Steps:
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())
             return Rows(pa.table([pa.array(column, pa.string()) for column in columns], list(step.columns)))
         elif isinstance(step, ShowRevisions):
-            return Revisions(self._core).show(step)
+            return self._core.revisions.show(step)
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):

@@ -142,7 +142,7 @@ def answered(work: Work) -> pa.Table | None:
             with bound(work, leaves) as connection:
                 for _ in filled(work, connection, eddies):
                     pass
-                return connection.execute(work.statement).to_arrow_table()
+                return connection.sql(work.statement).to_arrow_table()
         except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
             return None
         finally:

@@ -107,7 +107,9 @@ class Printer(SparkGenerator):
 
     def _show_revisions(self, e: syntax.ShowRevisions) -> str:
         parts = {"OF": "this", "SINCE": "since", "LIMIT": "limit"}
-        return "SHOW REVISIONS" + "".join(f" {word} {self.sql(e, arg)}" for word, arg in parts.items() if e.args.get(arg))
+        return "SHOW REVISIONS" + "".join(
+            f" {word} {self.sql(e, arg)}" for word, arg in parts.items() if e.args.get(arg)
+        )
 
     def _explain(self, e: syntax.Explain) -> str:
         mode = f"{e.args['mode']} " if e.args.get("mode") else ""

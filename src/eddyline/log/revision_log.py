@@ -1,7 +1,7 @@
-"""What is remembered of corrections: which appends brought revisions, and which queries they went through, at what cost.
+"""What is remembered of corrections: which appends brought revisions, which queries they went through, at what cost.
 
-It is part of the record that a batch commits, so it is there exactly when its answers are. Only the latest are kept, and
-of the revisions themselves only where they are in the logs of their streams: who asks for them reads them there.
+It is part of the record that a batch commits, so it is there exactly when its answers are. Only the latest are kept,
+and of the revisions themselves only where they are in the logs of their streams: who asks for them reads them there.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class RevisedEntry:
 class Correction:
     """A query that was answered over appends with revisions: those after `after` up to `upto`.
 
-    `reached` and `closed` are the clock before, `now` what it showed then; `arrived` the tuples that each of its streams
-    had before. The cost is that of the query in the whole batch, of new tuples too.
+    `reached` and `closed` are the clock before, `now` what it showed then; `arrived` the tuples that each of its
+    streams had before. The cost is that of the query in the whole batch, of new tuples too.
     """
 
     batch: int

@@ -90,7 +90,8 @@ class _Query:
         return node.with_inputs(
             *(
                 self._answered(operator)
-                if isinstance(operator, StreamOp) and not isinstance(operator, (*_PER_TUPLE, StreamReceive, StreamAcquire))
+                if isinstance(operator, StreamOp)
+                and not isinstance(operator, (*_PER_TUPLE, StreamReceive, StreamAcquire))
                 else self._without_inner_streams(operator)
                 for operator in node.inputs
             )
@@ -182,12 +183,14 @@ class _Query:
         if isinstance(self._plan, StreamLookup):
             beside = self._beside(revised)
             return [beside, lambda element: everything]
-        places = [(trace, at, place) for trace in traces(self._plan if not isinstance(self._plan, StreamOp)
-                                                        else self._plan.inputs[0])
-                  for at, place in self._places(trace, revised, now)]
+        places = [
+            (trace, at, place)
+            for trace in traces(self._plan if not isinstance(self._plan, StreamOp) else self._plan.inputs[0])
+            for at, place in self._places(trace, revised, now)
+        ]
 
         def by_row(element: Any) -> dict[tuple[str, int], str]:
-            found = {}
+            found: dict[tuple[str, int], str] = {}
             for trace, at, place in places:
                 rows = [row for tick, row in _rows(element) if self._is_at(trace, place, element, tick)]
                 if any(_agrees(trace, place.group, row) for row in rows):
@@ -195,8 +198,11 @@ class _Query:
             return found
 
         def by_window(element: Any) -> dict[tuple[str, int], str]:
-            return {at: WINDOW for trace, at, place in places if any(
-                self._is_at(trace, place, element, tick) for tick in _ticks(element))}
+            return {
+                at: WINDOW
+                for trace, at, place in places
+                if any(self._is_at(trace, place, element, tick) for tick in _ticks(element))
+            }
 
         return [by_row, by_window, lambda element: everything]
 
@@ -208,7 +214,9 @@ class _Query:
 
         def found(element: Any) -> dict[tuple[str, int], str]:
             return {
-                at: ROW for at, stamped in versions for tick, row in _rows(element)
+                at: ROW
+                for at, stamped in versions
+                for tick, row in _rows(element)
                 if tick == stamped.tick and row_key(row.values[:width]) == row_key(stamped.row.values)
             }
 
@@ -290,12 +298,12 @@ class _Query:
         return tick == place.first if isinstance(root, RStream) else tick in (place.first, place.last)
 
     def _is_exact(self, trace: Trace) -> bool:
-        if isinstance(self._plan, StreamOp) and not isinstance(self._plan, RelationChanges):
-            if isinstance(trace.leaf, RowWindow) or (
-                isinstance(trace.leaf, LoopWindow) and not isinstance(self._plan, RStream)
-            ):
-                return False
-        return trace.is_exact and not isinstance(trace.leaf, LatestRowsWindow)
+        """Whether nothing but its places and its group decides where a version is."""
+        leaf, root = trace.leaf, self._plan
+        untold = isinstance(leaf, RowWindow) or (isinstance(leaf, LoopWindow) and not isinstance(root, RStream))
+        if untold and isinstance(root, StreamOp) and not isinstance(root, RelationChanges):
+            return False  # an answer does not tell which window it is of
+        return trace.is_exact and not isinstance(leaf, LatestRowsWindow)
 
 
 def _on(trace: Trace, leaf: Operator) -> Operator:

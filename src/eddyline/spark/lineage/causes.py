@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -129,9 +129,10 @@ class Lineage:
         if inner is None:
             return _Source(name, self.revised(name, correction))
         told, stage = self._stage(asked, inner, correction), asked.steps[inner]
-        there = told.causes.column(ANSWER).to_numpy()
-        versions = of_stage(told.rows, stage.columns, np.unique(there))
-        return _Source(name, versions if versions.rows.num_rows else None, told.causes)
+        if not told.causes.num_rows:
+            return _Source(name, None)
+        there = np.unique(told.causes.column(ANSWER).to_numpy())
+        return _Source(name, of_stage(told.rows, stage.columns, there), told.causes)
 
     def _said(self, asked: Asked, stage: Stage, batch: int) -> pa.Table:
         """The rows of a stage in a batch, with the numbers of the answers that they are of."""
@@ -303,16 +304,10 @@ def _pairs(
         agree += [f"v{at} <=> c{column}" for at, column in trace.shown] if shown else []
         both: Any = joined(said, there, " AND ".join(agree)).selectExpr(ANSWER, INDEX).distinct()
         work = Work(stage.name, correction.batch, root, both.statement(), tables=sheet.tables, found=sheet.found)
-        found = answered(_with_functions(work, trace))
+        found = answered(replace(work, functions=functions_of(trace.plan)))
     except Untranslatable:
         return None
     return None if found is None else found.cast(pa.schema([(ANSWER, pa.int64()), (INDEX, pa.int64())]))
-
-
-def _with_functions(work: Work, trace: Trace) -> Work:
-    from dataclasses import replace
-
-    return replace(work, functions=functions_of(trace.plan))
 
 
 def _changed_rows(stage: Stage, sheet: Sheet, rows: pa.Table, place: str) -> Frame:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.algebra.lineage import Trace
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, WindowOp
 from eddyline.algebra.relational import RelationChanges, WindowProject, WindowSelect
 from eddyline.algebra.stream import RStream
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, TimeWindow
@@ -22,7 +22,6 @@ from eddyline.spark.evaluate.tuples import apply_chain
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.lineage.versions import Versions
 from eddyline.spark.spans import HIGH, LOW
-from eddyline.spark.stages import is_relation
 
 #: a version is in the windows from one place to another; a place is a tick, or the number of a window in its log
 FIRST, LAST, PLACE = "_first", "_last", "_k0"
@@ -32,7 +31,7 @@ _NO_TIME = f"CAST(NULL AS BIGINT) AS {T}"
 
 def numbered(trace: Trace, root: Operator) -> bool:
     """Whether places are numbers of windows; ticks do not tell windows of rows or of loops apart."""
-    return trace.alone and isinstance(trace.leaf, RowWindow | LoopWindow) and root is not None and _is_windows(root)
+    return trace.alone and isinstance(trace.leaf, RowWindow | LoopWindow) and isinstance(root, WindowOp)
 
 
 def is_exact(trace: Trace, root: Operator) -> bool:
@@ -43,10 +42,9 @@ def is_exact(trace: Trace, root: Operator) -> bool:
     timed = isinstance(leaf, TimeWindow | HopWindow | LoopWindow)
     if not timed and any(_uses_time(op) for op in trace.plan.walk()):
         return False
-    if not _is_windows(root) and not isinstance(root, RelationChanges):
-        # which window a tuple of a stream is of is told by its tick alone
-        if isinstance(leaf, RowWindow) or (isinstance(leaf, LoopWindow) and not isinstance(root, RStream)):
-            return False
+    untold = isinstance(leaf, RowWindow) or (isinstance(leaf, LoopWindow) and not isinstance(root, RStream))
+    if untold and not isinstance(root, WindowOp | RelationChanges):
+        return False  # which window a tuple of a stream is of is told by its tick alone
     return trace.is_exact
 
 
@@ -81,9 +79,9 @@ def _assigned(trace: Trace, root: Operator, tuples: Frame, view: Batch) -> Frame
         return _living(trace, root, tuples, view, columns)
     if isinstance(leaf, LatestRowsWindow):
         return tuples.selectExpr(f"{TICK} AS {FIRST}", f"{HIGH}L AS {LAST}", _NO_TIME, *columns)
-    if isinstance(leaf, LoopWindow) and trace.alone and (_is_windows(root) or isinstance(root, RStream)):
+    if isinstance(leaf, LoopWindow) and trace.alone and (isinstance(root, WindowOp) or isinstance(root, RStream)):
         return _in_iterations(leaf, root, tuples, view, columns)
-    if isinstance(leaf, RowWindow) and trace.alone and _is_windows(root):
+    if isinstance(leaf, RowWindow) and trace.alone and isinstance(root, WindowOp):
         soonest, latest, slide = f"({INDEX} - {leaf.scope.end})", f"({INDEX} - {leaf.scope.start})", leaf.slide
         first, last = f"({soonest} + pmod(-{soonest}, {slide}))", f"({latest} - pmod({latest}, {slide}))"
         each = tuples.where(f"{first} <= {last}").selectExpr(
@@ -99,10 +97,12 @@ def _on_grid(trace: Trace, root: Operator, tuples: Frame, view: Batch, columns: 
     soonest, latest = f"({TICK} - {grid.right})", f"({TICK} - {grid.left})"
     first = f"greatest({soonest} + pmod({grid.first} - {soonest}, {grid.step}), {grid.first}L)"
     last = f"least({latest} - pmod({latest} - {grid.first}, {grid.step}), {grid.at_or_before(grid.last)}L)"
-    each = tuples.where(f"{first} <= {last}").selectExpr("*", f"explode(sequence({first}, {last}, {grid.step}L)) AS {T}")
+    each = tuples.where(f"{first} <= {last}").selectExpr(
+        "*", f"explode(sequence({first}, {last}, {grid.step}L)) AS {T}"
+    )
     if not trace.alone:
         return each.selectExpr(f"{T} AS {FIRST}", f"{T} + {grid.step - 1} AS {LAST}", T, *columns)
-    if _is_windows(root) or isinstance(root, RStream):
+    if isinstance(root, WindowOp) or isinstance(root, RStream):
         return each.selectExpr(f"{T} AS {FIRST}", f"{T} AS {LAST}", T, *columns)
     # ISTREAM and DSTREAM compare a window with the one before
     both = each.selectExpr(f"explode(array({T}, {T} + {grid.step})) AS _at", T, *columns)
@@ -134,14 +134,8 @@ def _in_iterations(leaf: LoopWindow, root: Operator, tuples: Frame, view: Batch,
     count = known.visible(view.now.closed)
     numbers = {"_at": np.arange(count), T: known.t[:count], "_left": known.left[:count], "_right": known.right[:count]}
     each = joined(tuples, view.frames.table(pa.table(numbers)), f"{TICK} BETWEEN _left AND _right")
-    place = "_at" if _is_windows(root) else T
+    place = "_at" if isinstance(root, WindowOp) else T
     return each.selectExpr(f"{place} AS {FIRST}", f"{place} AS {LAST}", T, *columns)
-
-
-def _is_windows(root: Operator) -> bool:
-    from eddyline.algebra.node import WindowOp
-
-    return isinstance(root, WindowOp)
 
 
 def _uses_time(node: Operator) -> bool:
@@ -150,4 +144,4 @@ def _uses_time(node: Operator) -> bool:
     return isinstance(node, WindowSelect) and relational.uses_window_time(node.predicate)  # type: ignore[arg-type]
 
 
-__all__ = ["FIRST", "LAST", "PLACE", "is_exact", "is_relation", "numbered", "placed"]
+__all__ = ["FIRST", "LAST", "PLACE", "is_exact", "numbered", "placed"]

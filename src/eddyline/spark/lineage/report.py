@@ -65,11 +65,14 @@ class Report:
                 continue
             inputs = {name for stage in stages[correction.query] for name in stage.streams}
             entries = [e for e in self.lineage.results.revisions.between(correction) if e.stream in inputs]
-            counts = (sum(getattr(e.counts, kind) for e in entries) for kind in ("late", "deleted", "replaced"))
+            late, deleted, replaced = (
+                sum(getattr(e.counts, kind) for e in entries) for kind in ("late", "deleted", "replaced")
+            )
             streams = tuple(sorted({entry.stream for entry in entries}))
             changes = self.lineage.changes(stages[correction.query], correction)
             cost = (correction.seconds, correction.rows_read, correction.way)
-            found.append(Summary(correction.now, streams, *counts, name_of(correction.query), changes, *cost))
+            about = (name_of(correction.query), changes, *cost)
+            found.append(Summary(correction.now, streams, late, deleted, replaced, *about))
         return tuple(summary.row for summary in reversed(found))
 
     def of_query(self, known: Known) -> Rows:
@@ -121,7 +124,7 @@ class Report:
     # -- one batch ----------------------------------------------------------------------------------------------------
 
     def batch(self, known: Known, correction: Correction, whole: str | None = None) -> Batch:
-        """What a query has corrected in a batch; of the revisions those that caused something, and all of one stream."""
+        """What a query has corrected in a batch; of the revisions those that caused it, and all of one stream."""
         told = self.lineage.told(known.asked, correction)
         causes: dict[int, list[Cause]] = {}
         columns = (told.causes.column(name).to_pylist() for name in (ANSWER, STREAM, INDEX, OPERATION, PRECISION))

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.schema import Schema
 from eddyline.columnar.types import arrow_schema
 from eddyline.log.revision_log import Correction, RevisedEntry
 from eddyline.log.segment import DIFF, INDEX, OP, SEQ, SYSTEM, TICK, Segment
 from eddyline.log.storage import Storage
-from eddyline.algebra.schema import Schema
 
 Array = Any
 
@@ -39,7 +39,9 @@ class Versions:
 
     def of(self, indexes: Array) -> Versions:
         """Those of some tuples."""
-        return Versions(self.rows.filter(pc.is_in(self.rows.column(INDEX), pa.array(indexes, pa.int64()))), self.columns)
+        return Versions(
+            self.rows.filter(pc.is_in(self.rows.column(INDEX), pa.array(indexes, pa.int64()))), self.columns
+        )
 
 
 def of_stream(
