@@ -18,10 +18,11 @@ def shown_key(names: Sequence[str], values: Sequence[Any]) -> str:
     >>> shown_key(["symbol", "time"], ["IBM", 100])
     "the key (symbol 'IBM', time 100)"
     """
-    return f"the key ({', '.join(f'{name} {_shown(value)}' for name, value in zip(names, values, strict=True))})"
+    return f"the key ({', '.join(f'{name} {shown_value(value)}' for name, value in zip(names, values, strict=True))})"
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A value as a reason or a report shows it."""
     if isinstance(value, str):
         return f"'{value if len(value) <= _SHOWN_CHARACTERS else value[: _SHOWN_CHARACTERS - 1] + '…'}'"
     if isinstance(value, bool):

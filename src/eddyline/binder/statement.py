@@ -23,6 +23,7 @@ from eddyline.binder.extent import bind_extent
 from eddyline.binder.function import Load, bind_function, declared, mark_calls
 from eddyline.binder.history import from_history
 from eddyline.binder.query import bind_plan, bind_query
+from eddyline.binder.revisions import ShowRevisions, bind_show_revisions
 from eddyline.binder.scope import FromScope, Relation
 from eddyline.binder.setting import with_settings
 from eddyline.binder.window import tick_of
@@ -138,7 +139,7 @@ class AttachOnce:
 
 
 _Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction
-Step = _Definition | Insert | Revise | AttachOnce | Show | ShowQueries | ShowFunctions
+Step = _Definition | Insert | Revise | AttachOnce | Show | ShowQueries | ShowFunctions | ShowRevisions
 
 
 @dataclass
@@ -270,6 +271,10 @@ class StatementBinder:
         )
         return [ShowFunctions(f"functions{self._shown}", known)]
 
+    def _show_revisions(self, node: syntax.ShowRevisions) -> list[Step]:
+        self._shown += 1
+        return [bind_show_revisions(node, self.catalog, f"revisions{self._shown}")]
+
     def _set_tick(self, node: syntax.SetTick) -> list[Step]:
         if self.catalog.extents or self.catalog.queries:
             raise InvalidDefinition(
@@ -397,6 +402,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.DropQueries: StatementBinder._drop_queries,
     syntax.ShowQueries: StatementBinder._show_queries,
     syntax.ShowFunctions: StatementBinder._show_functions,
+    syntax.ShowRevisions: StatementBinder._show_revisions,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._insert,

@@ -128,13 +128,16 @@ def results(
         Format, typer.Option("--format", help="Tables for people, or one JSON object a line.")
     ] = Format.table,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new answers until Ctrl-C.")] = False,
+    causes: Annotated[
+        bool, typer.Option("--causes", help="Beside each correction, the revisions that caused it.")
+    ] = False,
 ) -> None:
     """Print what a standing query has answered. The database may be in use, or not.
 
     At the end the cursor is told on stderr: with --since it prints what is new the next time.
     """
     with answering_for():
-        show_results(name, db, since, format_, follow)
+        show_results(name, db, since, format_, follow, causes)
 
 
 def _script(file: str) -> Script:

@@ -16,8 +16,9 @@ _EVERY = 0.2
 _GUESSED, _NAMED = 10_000, 20
 
 
-def show_results(name: str, path: str, since: int, format_: Format, follow: bool) -> None:
-    """Prints the answers after a cursor as `run` does; what else is to be said goes to stderr.
+def show_results(name: str, path: str, since: int, format_: Format, follow: bool, causes: bool = False) -> None:
+    """Prints the answers after a cursor as `run` does, with their causes if that is asked; what else there is to say
+    goes to stderr.
 
     That is the cursor to go on from, at the end, and why the query has stopped, if it has.
     """
@@ -49,12 +50,19 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
     )
     printer.begin(query.name, query.columns)
     reader = ResultReader(storage)
+    why_corrected = None
+    if causes:
+        from eddyline.database.looking_on import Causes
+
+        why_corrected = Causes(storage, query)
     cursor, told = since, False
     try:
         while True:
             last = reader.refresh()
-            for answer in reader.answers(query.log, query.reading, cursor, upto=last):
-                printer.show(answer)
+            for batch, answers in reader.batches(query.log, query.reading, cursor, upto=last):
+                known = {} if why_corrected is None else why_corrected.of_batch(batch)
+                for answer in answers:
+                    printer.show(answer, known.get(answer))
             cursor = max(cursor, last)
             why = reader.stopped(query.log)
             if why is not None and not told:

@@ -26,6 +26,7 @@ from eddyline.database.functions import Functions
 from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
+from eddyline.database.revisions import Revisions
 from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like
 from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
@@ -81,6 +82,7 @@ class Core:
         self.warnings: list[str] = []
         self.rejects = Rejects(self.storage)
         self.reader = ResultReader(self.storage)
+        self.revisions = Revisions(self)
         self.functions = Functions(self.storage)
         self.definitions = Definitions(without_rules, self.functions.load)
         self.definitions.catalog.one_of_many = self._one_of_many

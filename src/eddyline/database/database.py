@@ -165,6 +165,15 @@ class Database:
         """The latest rows that did not fit, with their reasons; all of them are in the database's folder `rejects`."""
         return self._core.rejects
 
+    def revisions(self, of: str | None = None, since: int | None = None, limit: int | None = None) -> Rows:
+        """What was corrected, as `SHOW REVISIONS [OF stream or query] [SINCE tick] [LIMIT n]` tells it.
+
+        `db.query(name).causes(answer)` and `db.stream(name).effects(index)` ask for a single one.
+        """
+        with noted():
+            self._core.check_open()
+            return self._core.revisions.list(of, since, limit)
+
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def status(self) -> Status:

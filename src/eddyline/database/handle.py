@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer
+from eddyline.algebra.lineage import Cause
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.present import changes, present
 from eddyline.database.reader import Read, ResultReader
+from eddyline.database.revisions import Revisions
 from eddyline.errors import DatabaseClosed, StreamingFailed, noted
 from eddyline.log.segment import Segment
 from eddyline.spark.past import Progress
@@ -29,6 +31,7 @@ class Home(Protocol):
     """What a handle needs of its database."""
 
     reader: ResultReader
+    revisions: Revisions
 
     def check(self) -> None:
         """Raises if the database is closed or the streaming query has failed."""
@@ -135,6 +138,14 @@ class QueryHandle:
                 found = list(self._home.reader.answers(record.log, record.reading, self._cursor, upto=last))
             self._cursor = max(self._cursor, last)
             return found
+
+    def causes(self, answer: Answer) -> tuple[Cause, ...]:
+        """The revisions of the input that an answer corrects for: `stream`, `index`, `op` and `precision` of each.
+
+        There are none if it corrects nothing, and if it was given so long ago that nobody remembers.
+        """
+        self._check()
+        return self._home.revisions.causes(self._query, answer)
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

@@ -71,14 +71,21 @@ class ResultReader:
             self._stopped.pop(log, None)
 
     def answers(self, log: str, reading: Reading, since: int = -1, upto: int | None = None) -> Iterator[Answer]:
-        """What was answered after a cursor, batch by batch; up to another one, although more may be known by now."""
+        """What was answered after a cursor; up to another one, although more may be known by now."""
+        for _, found in self.batches(log, reading, since, upto):
+            yield from found
+
+    def batches(
+        self, log: str, reading: Reading, since: int = -1, upto: int | None = None
+    ) -> Iterator[tuple[int, Iterator[Answer]]]:
+        """The same, batch by batch."""
         while True:
             segments = self.segments(log, since)
             try:
                 for batch, table in batch_by_batch(self.storage, segments, since, reading.seat):
                     if upto is not None and batch > upto:
                         return
-                    yield from answers(reading, table)
+                    yield batch, answers(reading, table)
                     since = batch
                 return
             except StorageUnusable:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from eddyline.algebra.notation import notation
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import bind_function
+from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
@@ -49,6 +50,8 @@ from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
 from eddyline.spark.revising import revise
 
+#: statements that change nothing
+_Asking = Show | ShowQueries | ShowFunctions | ShowRevisions
 Result = QueryHandle | Rows | Pushed | str | None
 
 
@@ -75,16 +78,15 @@ class Steps:
                     result = self._step(step, statement)
                     if isinstance(step, Withdraw):
                         core.alike.forget(step.name)
-                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries | ShowFunctions):
+                    elif not isinstance(step, Register | Insert | Revise | _Asking):
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
                 return result
 
     def _step(self, step: Step, statement: Statement) -> Result:
-        if not isinstance(
-            step, Withdraw | WithdrawLike | Show | ShowQueries | DropFunction | ShowFunctions
-        ):  # dropping the query that fails must work when it has failed
+        # dropping the query that fails must work when it has failed
+        if not isinstance(step, Withdraw | WithdrawLike | DropFunction | _Asking):
             self._core.check()
         if isinstance(step, Define):
             self._define(step, statement)
@@ -105,6 +107,8 @@ class Steps:
         elif isinstance(step, ShowFunctions):
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())
             return Rows(pa.table([pa.array(column, pa.string()) for column in columns], list(step.columns)))
+        elif isinstance(step, ShowRevisions):
+            return self._core.revisions.show(step)
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import noted
+
+if TYPE_CHECKING:
+    from eddyline.database.revisions import Effect, Revisions
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,11 @@ class Pushed:
 class Intake(Protocol):
     """What a stream needs of its database."""
 
+    revisions: Revisions
+
     def take(self, extent: Extent, rows: Any) -> Pushed: ...
+
+    def check(self) -> None: ...
 
 
 class StreamHandle:
@@ -56,6 +63,11 @@ class StreamHandle:
         """Take tuples back by their indexes."""
         indexes = [index] if isinstance(index, int) else index
         return self.push([{"_op": "-", "_ref": each} for each in indexes])
+
+    def effects(self, index: int) -> Sequence[Effect]:
+        """The answers that revisions of the tuple with this index have changed, of every query: `query`, `answer`, …"""
+        self._home.check()
+        return self._home.revisions.effects(self._extent.name, index)
 
     def __repr__(self) -> str:
         return f"<stream {self.name} ({', '.join(self.columns)})>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -74,6 +75,7 @@ class Work:
     grouping: Grouping | None = None  # what others may need too …
     together: Together | None = None  # … and if some do, how it is shared
     filtered: Place | None = None  # if what it matches is found together with what others match
+    reads: int = 0  # rows of the segments that it opens
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
 
@@ -129,6 +131,24 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
     if doubted and work.otherwise is not None:
         yield from _computed(work.otherwise, leaves, eddies)
+
+
+_asking = threading.Lock()
+
+
+def answered(work: Work) -> pa.Table | None:
+    """The rows of a statement that somebody asks for, in this process, and nothing is written; None if it fails."""
+    with _asking:  # a process has one kernel
+        leaves, eddies = Leaves(kernel()), Eddies(work.known)
+        try:
+            with bound(work, leaves) as connection:
+                for _ in filled(work, connection, eddies):
+                    pass
+                return connection.sql(work.statement).to_arrow_table()
+        except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
+            return None
+        finally:
+            leaves.close()
 
 
 def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:

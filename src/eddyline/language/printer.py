@@ -105,6 +105,12 @@ class Printer(SparkGenerator):
     def _show(self, what: str, e: exp.Expr) -> str:
         return f"SHOW {what} LIKE {self.sql(e, 'this')}" if e.this else f"SHOW {what}"
 
+    def _show_revisions(self, e: syntax.ShowRevisions) -> str:
+        parts = {"OF": "this", "SINCE": "since", "LIMIT": "limit"}
+        return "SHOW REVISIONS" + "".join(
+            f" {word} {self.sql(e, arg)}" for word, arg in parts.items() if e.args.get(arg)
+        )
+
     def _explain(self, e: syntax.Explain) -> str:
         mode = f"{e.args['mode']} " if e.args.get("mode") else ""
         return f"EXPLAIN {mode}{self.sql(e, 'this')}"
@@ -253,6 +259,7 @@ class Printer(SparkGenerator):
         syntax.DropQueries: lambda self, e: f"DROP QUERIES LIKE {self.sql(e, 'this')}",
         syntax.ShowQueries: lambda self, e: self._show("QUERIES", e),
         syntax.ShowFunctions: lambda self, e: self._show("FUNCTIONS", e),
+        syntax.ShowRevisions: _show_revisions,
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,

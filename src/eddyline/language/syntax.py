@@ -124,6 +124,12 @@ class ShowFunctions(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+class ShowRevisions(exp.Expression):
+    """SHOW REVISIONS [OF stream or query] [SINCE tick] [LIMIT n]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "since": False, "limit": False}
+
+
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.log.journal import Entry, Journal, Spans
+from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
 from eddyline.log.segment import DIFF, INDEX, OP, TICK, Segment, segment_of
@@ -87,6 +88,7 @@ class Ingest:
         tables: dict[str, pa.Table] = {}  # of streams whose keys are known
         touched: dict[str, Spans] = {}
         top: dict[str, int] = {}
+        revised: dict[str, Revised] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -106,8 +108,10 @@ class Ingest:
                 seen = pc.max(tick.filter(pc.greater(diff, 0))).as_py()
                 if seen is not None:
                     top[name] = seen
+                if counts := revised_by(table, segments[name], before[1]):
+                    revised[name] = counts
         latest = max(top.values(), default=None)
-        entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top)
+        entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
         for name, table in tables.items():
             keyed = self._keyed.pop(name)  # if this fails, it is built anew from the log
             keyed.take(table, self._journal.state(name))
@@ -135,13 +139,14 @@ class Ingest:
         arrived: Mapping[str, int],
         origin: Mapping[str, int] | None = None,
         top: Mapping[str, int] | None = None,
+        revised: Mapping[str, Revised] | None = None,
     ) -> Entry | None:
         clock = self._clock
         try:
             clock.advance(latest, ended)
             if not segments and not origin and (clock.reached, clock.closed) == before:
                 return None
-            return self._journal.append(segments, touched, clock.reached, clock.closed, arrived, origin, top)
+            return self._journal.append(segments, touched, clock.reached, clock.closed, arrived, origin, top, revised)
         except BaseException:
             clock.reached, clock.closed = before  # what was not written has not come
             raise
@@ -244,6 +249,22 @@ def _updated_too_late(extent: Extent, row: Mapping[str, Any], horizon: int) -> R
     reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon, extent.name)
     text = said_by(extent.schema.names, [row[name] for name in extent.schema.names])
     return Reject(extent.name, UPDATE_STATEMENT, index, text, reason)
+
+
+def revised_by(table: pa.Table, segments: Sequence[Segment], closed: int | None) -> Revised:
+    """How many tuples some rows of a log revise. Where all are new and in time, their zone maps tell so."""
+    late = closed is not None and any(segment.tick[0] <= closed for segment in segments)
+    if not late and not any(segment.minus for segment in segments):
+        return Revised()
+    op, diff = table.column(OP), table.column(DIFF)
+    comes, goes = pc.greater(diff, 0), pc.less(diff, 0)
+    unexpected = pc.and_(comes, pc.less_equal(table.column(TICK), closed)) if late else pa.scalar(False)
+    counted = (
+        pc.and_(pc.equal(op, "+"), unexpected),
+        pc.and_(pc.equal(op, "-"), goes),
+        pc.and_(pc.equal(op, "="), comes),
+    )
+    return Revised(*(int(pc.sum(found).as_py() or 0) for found in counted))
 
 
 def spans_of(ticks: Array, most: int = _SPANS) -> Spans:

@@ -8,10 +8,11 @@ is past are folded into one snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from eddyline.algebra.retention import horizon_of
+from eddyline.log.revision_log import Revised, RevisedEntry
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -34,12 +35,15 @@ class Entry:
     top: Mapping[str, int] = field(default_factory=dict)
     #: how far the inputs have been read, as far as this append changes it; kept with the data, so that neither is lost
     origin: Mapping[str, int] = field(default_factory=dict)
+    #: how many tuples of each stream it has revised, where it has
+    revised: Mapping[str, Revised] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         return sum(segment.rows for segments in self.segments.values() for segment in segments)
 
     def to_json(self) -> dict[str, Any]:
+        revised = {name: asdict(counts) for name, counts in self.revised.items()}
         return {
             "number": self.number,
             "segments": {name: [s.to_json() for s in segments] for name, segments in self.segments.items()},
@@ -49,6 +53,7 @@ class Entry:
             "arrived": dict(self.arrived),
             "top": dict(self.top),
             "origin": dict(self.origin),
+            **({"revised": revised} if revised else {}),
         }
 
     @classmethod
@@ -62,6 +67,7 @@ class Entry:
             value["arrived"],
             value.get("top", {}),
             value.get("origin", {}),
+            {name: Revised(**counts) for name, counts in value.get("revised", {}).items()},
         )
 
 
@@ -209,11 +215,13 @@ class Journal:
         arrived: Mapping[str, int],
         origin: Mapping[str, int] | None = None,
         top: Mapping[str, int] | None = None,
+        revised: Mapping[str, Revised] | None = None,
     ) -> Entry:
         """Add an entry. When this returns, it is there for good."""
         kept = {stream: tuple(parts) for stream, parts in segments.items() if parts}
         number, tops, places = self.number + 1, dict(top or {}), dict(origin or {})
-        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places)
+        counts = dict(revised or {})
+        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places, counts)
         self._storage.write_json(_name(entry.number), entry.to_json())
         self._take(entry)
         return entry
@@ -271,6 +279,16 @@ class Tail:
             last = found.number
             known.append(found)
             yield found
+
+
+def revised_entries(entries: Sequence[Entry], closed: int | None) -> Iterator[RevisedEntry]:
+    """Those of some entries that bring revisions, stream by stream; `closed` is the clock before the first of them."""
+    for entry in entries:
+        for stream, counts in entry.revised.items():
+            segments = entry.segments[stream]
+            seq = min(segment.seq[0] for segment in segments), max(segment.seq[1] for segment in segments)
+            yield RevisedEntry(entry.number, stream, counts, seq, closed, entry.reached)
+        closed = entry.closed
 
 
 def read_entry(storage: Storage, number: int) -> Entry | None:

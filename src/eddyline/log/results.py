@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from eddyline.log.revision_log import RevisionLog
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -105,6 +106,7 @@ class Record:
     stages: Mapping[str, StageResult] = field(default_factory=dict)
     scans: Mapping[str, Any] = field(default_factory=dict)  # snapshots of tables taken in this batch
     positions: Mapping[str, Position | None] = field(default_factory=dict)
+    revisions: RevisionLog = field(default_factory=RevisionLog)  # that it took in, and what it did about them
 
     @property
     def position(self) -> Position:
@@ -114,7 +116,8 @@ class Record:
         stages = {name: stage.to_json() for name, stage in self.stages.items()}
         positions = {name: None if at is None else asdict(at) for name, at in self.positions.items()}
         fields = {"batch": self.batch, "entry": self.entry, "reached": self.reached, "closed": self.closed}
-        return {**fields, "stages": stages, "scans": dict(self.scans), "positions": positions}
+        revisions = {"revisions": self.revisions.to_json()} if self.revisions else {}
+        return {**fields, "stages": stages, "scans": dict(self.scans), "positions": positions, **revisions}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Record:
@@ -122,7 +125,8 @@ class Record:
         at = value.get("positions", {}).items()
         positions = {name: None if position is None else Position.from_json(position) for name, position in at}
         clock = value["reached"], value["closed"]
-        return cls(value["batch"], value["entry"], *clock, stages, value["scans"], positions)
+        revisions = RevisionLog.from_json(value.get("revisions"))
+        return cls(value["batch"], value["entry"], *clock, stages, value["scans"], positions, revisions)
 
 
 @dataclass
@@ -133,6 +137,7 @@ class Results:
     stages: dict[str, StageResult] = field(default_factory=dict)
     scans: dict[str, list[Any]] = field(default_factory=dict)
     positions: dict[str, Position] = field(default_factory=dict)  # of queries that are behind the last batch
+    revisions: RevisionLog = field(default_factory=RevisionLog)  # the latest
 
     def position(self, stage: str) -> Position:
         """How far the query of a stage is answered; its stages are named after it."""
@@ -160,6 +165,7 @@ class Results:
                 self.positions.pop(name, None)
             else:
                 self.positions[name] = position
+        self.revisions = self.revisions.with_later(record.revisions)
         self.last = record
 
     def forget(self, names: Iterable[str]) -> None:
@@ -168,6 +174,7 @@ class Results:
             self.stages.pop(name, None)
             self.positions.pop(name, None)
         if gone:
+            self.revisions = self.revisions.without(gone)
             self.scans = {key: taken for key, taken in self.scans.items() if key.partition("\n")[0] not in gone}
 
     def exchange(self, exchanges: Mapping[str, Exchange]) -> None:
@@ -185,16 +192,18 @@ class Results:
                 self.stages[name] = replace(self.stages[name], segments=(*stage.segments, *later))
 
     def to_json(self) -> dict[str, Any]:
-        last = replace(self.last, stages={}, scans={}, positions={})
+        last = replace(self.last, stages={}, scans={}, positions={}, revisions=RevisionLog())
         stages = {name: stage.to_json() for name, stage in self.stages.items()}
         positions = {name: asdict(position) for name, position in self.positions.items()}
-        return {"last": last.to_json(), "stages": stages, "scans": self.scans, "positions": positions}
+        revisions = {"revisions": self.revisions.to_json()} if self.revisions else {}
+        return {"last": last.to_json(), "stages": stages, "scans": self.scans, "positions": positions, **revisions}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Results:
         stages = {name: StageResult.from_json(stage) for name, stage in value["stages"].items()}
         positions = {name: Position.from_json(position) for name, position in value.get("positions", {}).items()}
-        return cls(Record.from_json(value["last"]), stages, value["scans"], positions)
+        revisions = RevisionLog.from_json(value.get("revisions"))
+        return cls(Record.from_json(value["last"]), stages, value["scans"], positions, revisions)
 
 
 class ResultLog:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatchmethod
 
 from eddyline.algebra.answer import (
@@ -16,6 +16,7 @@ from eddyline.algebra.answer import (
     Values,
     WindowAnswer,
 )
+from eddyline.algebra.lineage import Cause
 from eddyline.algebra.tag import Applicability, TickTag
 from eddyline.output.json_value import json_array, json_object, json_string, json_text
 
@@ -37,8 +38,11 @@ class JsonLines:
         """The names that the rows of a query have in the output."""
         self._keys[query] = tuple(json_string(column) for column in columns)
 
-    def show(self, answer: Answer) -> None:
+    def show(self, answer: Answer, causes: Sequence[Cause] | None = None) -> None:
+        """`causes`: the revisions that an answer comes from, if somebody has asked for them and it comes from some."""
         members = [("query", json_string(answer.query)), *self._members(answer)]
+        if causes is not None:
+            members.append(("causes", json_array([_cause(cause) for cause in causes])))
         self._write(json_object(members) + "\n")
 
     def pause(self) -> None:
@@ -109,6 +113,17 @@ class JsonLines:
 
     def _rows(self, query: str, rows: tuple[Values, ...]) -> str:
         return json_array([self._row(query, row) for row in rows])
+
+
+def _cause(cause: Cause) -> str:
+    return json_object(
+        (
+            ("stream", json_string(cause.stream)),
+            ("index", str(cause.index)),
+            ("op", json_string(cause.op)),
+            ("precision", json_string(cause.precision)),
+        )
+    )
 
 
 def _tag_views(tags: Iterable[TagView]) -> str:

@@ -7,7 +7,7 @@ does not fit the width of the terminal is written as `column=value`, folded.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import singledispatchmethod
 from itertools import zip_longest
 
@@ -24,6 +24,7 @@ from eddyline.algebra.answer import (
     Values,
     WindowAnswer,
 )
+from eddyline.algebra.lineage import ROW, Cause
 from eddyline.output.legible_value import is_number, printable, tag_view_text, tick_tag_text, value_text
 from eddyline.output.painting import Painter
 from eddyline.output.table_layout import Cell, Line, Widths, header, laid_out
@@ -37,7 +38,7 @@ _GUTTER = 16
 
 _ROW_STYLE = {"+": "plain", "-": "delete", "=": "replace"}
 _OP_STYLE = {"+": "insert", "-": "delete", "=": "replace", "#": "tag"}
-_WAS = Cell("was", "old")
+_WAS, _BY = Cell("was", "old"), Cell("by", "old")
 
 
 class Tables:
@@ -66,8 +67,12 @@ class Tables:
         if len(query) <= _GUTTER:
             self._gutter = max(self._gutter, cell_len(query))
 
-    def show(self, answer: Answer) -> None:
+    def show(self, answer: Answer, causes: Sequence[Cause] | None = None) -> None:
+        """`causes`: the revisions that an answer comes from, if somebody has asked for them and it comes from some."""
         self._lines(answer)
+        if causes is not None:
+            told = ", ".join(map(_cause, causes)) or "nobody knows what"
+            self._held.append(Line((Cell(""), Cell(""), _BY), note=Cell(told, "old"), counted=False))
         if len(self._held) >= HELD_LINES:
             self.flush()
         else:
@@ -190,6 +195,11 @@ def _row_line(tick: int, number: int | None, op: str, row: Values, note: Cell | 
     style = _ROW_STYLE.get(op, "plain")
     lead = (_number(tick), Cell("") if number is None else _number(number), Cell(op, _OP_STYLE.get(op, "plain")))
     return Line(lead, _cells(row, style), note)
+
+
+def _cause(cause: Cause) -> str:
+    sure = "" if cause.precision == ROW else f", by its {cause.precision}"
+    return f"{printable(cause.stream)} {cause.index} ({cause.op}{sure})"
 
 
 def _old_line(row: Values, first: bool) -> Line:

@@ -103,6 +103,7 @@ class StandingQuery:
     """A plan at work. Each step takes the next batch of the feed and gives what it changes in the answer."""
 
     def __init__(self, plan: Operator, context: Context) -> None:
+        self.plan, self.context = plan, context
         self._elements = build(plan, context)
 
     def step(self) -> list[Any]:

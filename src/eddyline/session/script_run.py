@@ -11,10 +11,12 @@ from pathlib import Path
 from eddyline.algebra.answer import Answer, TextAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.node import StreamOp
 from eddyline.algebra.notation import notation
+from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.user_function import UserFunction
 from eddyline.algebra.window import Scan
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import Declaration
+from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
@@ -91,7 +93,7 @@ class ScriptRun(ABC):
         self.queries: Mapping[str, tuple[str, ...]] = {
             step.name: step.query.columns if isinstance(step, Register) else step.columns
             for _, step in self._steps
-            if isinstance(step, Register | ShowQueries | ShowFunctions)
+            if isinstance(step, Register | ShowQueries | ShowFunctions | ShowRevisions)
         }
         self._rows = self._answers = self._revisions = 0
 
@@ -134,6 +136,10 @@ class ScriptRun(ABC):
         elif isinstance(step, ShowQueries | ShowFunctions):
             self._on_query(step.name, step.columns)
             yield WindowAnswer(step.name, 0, 1, "+", step.known)
+        elif isinstance(step, ShowRevisions):
+            yield from self._flow()
+            self._on_query(step.name, step.columns)
+            yield WindowAnswer(step.name, 0, 1, "+", self._revisions_of(step))
         elif isinstance(step, Show):
             if step.what == ANALYZE:
                 yield from self._flow()
@@ -177,6 +183,10 @@ class ScriptRun(ABC):
     @abstractmethod
     def _explained(self, step: Show) -> str:
         """The plan as this engine runs it, or what running it over all that has passed costs."""
+
+    @abstractmethod
+    def _revisions_of(self, step: ShowRevisions) -> Rows:
+        """What has been corrected so far."""
 
     @abstractmethod
     def _attach(self, step: AttachOnce) -> None: ...

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from eddyline.algebra.answer import Answer
+from eddyline.algebra.node import Operator
 from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tagging import behind_taggers
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
+from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.errors import NotSupported
@@ -23,6 +26,7 @@ from eddyline.reference.feed import Batch, Feed
 from eddyline.rules import optimize
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
+from eddyline.session.reference_revisions import revisions_of
 from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
 from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
@@ -43,6 +47,7 @@ class Session(ScriptRun):
         self._inflow = Inflow(self._catalog.tick_micros, self._set_aside)
         self._starts = Starts([step for _, step in self._steps], self._sources, self._catalog.tick_micros)
         self._standing: dict[str, tuple[StandingQuery, Reporter]] = {}
+        self._contexts: dict[str, tuple[Operator, Context, BoundQuery]] = {}  # of the queries that stand
         self._waiting: dict[str, BoundQuery] = {}  # registered, but no data has come yet
         self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._tables: dict[str, list[tuple[object, ...]]] = {}
@@ -75,10 +80,14 @@ class Session(ScriptRun):
     def _withdraw(self, name: str) -> None:
         self._waiting.pop(name, None)
         self._standing.pop(name, None)
+        self._contexts.pop(name, None)
         self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
 
     def _explained(self, step: Show) -> str:
         return f"{notation(step.plan)}\nengine: reference\nrules applied: {', '.join(step.rules) or 'none'}"
+
+    def _revisions_of(self, step: ShowRevisions) -> Rows:
+        return revisions_of(step, self._contexts)
 
     def _attach(self, step: AttachOnce) -> None:
         self._inflow.attach(step.extent, step.tagger)
@@ -114,6 +123,7 @@ class Session(ScriptRun):
         waiting, self._waiting = self._waiting, {}
         for name, query in waiting.items():
             standing, reporter = self._standing[name] = self._started(name, query, self._inflow.feed)
+            self._contexts[name] = standing.plan, standing.context, query
             for _ in self._inflow.feed.batches:
                 yield from reporter.report(standing.step())
 

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, WindowAnswer
+from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
+from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.extent import Extent
@@ -39,7 +41,10 @@ from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import sharing_from
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.lineage.causes import Asked, Lineage
+from eddyline.spark.lineage.report import Known, Report
 from eddyline.spark.revising import revise
+from eddyline.spark.stages import cut
 from eddyline.spark.user_functions import keep
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
@@ -179,6 +184,24 @@ class SparkRun(ScriptRun):
         start = step.query.started(self._starts.of(step.query.streams))
         question = Question(step.name, step.plan, step.query.columns, step.rules, start, step.query.revisions)
         return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
+
+    def _revisions_of(self, step: ShowRevisions) -> Rows:
+        engine = self._engine
+        schemas = {extent.name: extent.schema for extent in self._extents}
+        lineage = Lineage(engine.storage, engine.results.load(), dict(engine.journal.streams), schemas)
+        report = Report(lineage, step.since, step.limit)
+        if step.query is not None:
+            return report.of_query(self._known(step.query))
+        if step.stream is not None:
+            readers = [name for name in self._readings if step.stream in self._standing[name].streams]
+            return report.of_stream(step.stream, [self._known(name) for name in readers])
+        return report.overview({standing.name: standing.stages for standing in engine.executor.queries()}, str)
+
+    def _known(self, name: str) -> Known:
+        reading, query = self._readings[name], self._standing[name]
+        log = name if reading.seat is None else reading.seat.log
+        stages = cut(log, optimize(query.plan, self._without_rules).plan, query.columns)
+        return Known(name, Asked(log, stages, reading.seat), reading)
 
     def _attach(self, step: AttachOnce) -> None:
         raise NotSupported("tags need the reference engine, so far", hint="use --engine reference")

@@ -17,8 +17,10 @@ from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Position, Results, StageResult
+from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
+from eddyline.spark.corrected import correction
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
@@ -97,6 +99,7 @@ class Added:
     stages: dict[str, StageResult] = field(default_factory=dict)
     scans: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    rows_read: dict[str, int] = field(default_factory=dict)
 
     def as_of(self, batch: int) -> dict[str, StageResult]:
         """The same as what one batch commits."""
@@ -146,7 +149,8 @@ class BatchWork:
 
     def run(self) -> Added:
         self._failures.clear()  # it may be tried again
-        added = self._added = Added(seconds=dict.fromkeys((way.query.name for way in self._ways), 0.0))
+        names = [way.query.name for way in self._ways]
+        added = self._added = Added(seconds=dict.fromkeys(names, 0.0), rows_read=dict.fromkeys(names, 0))
         scans = Scans(self._means.tables, self._scanned)
         derived: dict[str, Log] = {}
         for level in _levels(self._ways):
@@ -178,6 +182,11 @@ class BatchWork:
         """How many run at once."""
         return 1 if self._spark is None else int(self._spark.sparkContext.defaultParallelism)
 
+    def corrections(self, added: Added, batch: int) -> list[Correction]:
+        """Which queries were answered over revisions; `added` is what came of it, `batch` commits it."""
+        found = (correction(way.query, way.stages, way.stretch, added, batch) for way in self._ways)
+        return [one for one in found if one is not None]
+
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
         """Stages that count for each member, where it is time to write down how far each has come."""
         counting = ((stage, view) for stage, view in views.items() if stage.counts_for_each)
@@ -194,6 +203,7 @@ class BatchWork:
                 for_spark.append(stage)
             else:
                 works += found
+                self._read(stage.name, sum(work.reads for work in found))
         references = self._run(put_together(works, self._tasks)) if works else []
         for reference in references:
             self._spent(reference.stage, reference.seconds)
@@ -220,8 +230,10 @@ class BatchWork:
 
     def _frame(self, stage: Stage, view: Batch) -> DataFrame | None:
         """What Spark is to run for a stage, if anything; a query that cannot even be planned stops alone."""
+        before = self._read_rows
         try:
             frame = stage_frame(stage, view, self._had.get(numbered_by(stage.name)), self._number)
+            self._read(stage.name, self._read_rows - before)
             return None if frame is None else written(frame, stage, self._number, self._storage, folder_of(stage))
         except Exception as problem:
             if storage_problem(problem) or was_cancelled(problem) or not self._spark_works():
@@ -231,6 +243,9 @@ class BatchWork:
 
     def _spent(self, stage: str, seconds: float) -> None:
         self._added.seconds[self._owner[numbered_by(stage)].name] += seconds
+
+    def _read(self, stage: str, rows: int) -> None:
+        self._added.rows_read[self._owner[numbered_by(stage)].name] += rows
 
     def _run(self, works: Sequence[Work]) -> list[Reference]:
         found: list[Reference] = []

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eddyline.catalog.extent import Extent
-from eddyline.log.journal import Journal
+from eddyline.log.journal import Entry, Journal, revised_entries
 from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
+from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
 from eddyline.spark.batch_work import Added, BatchWork, Means, Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
@@ -229,7 +230,7 @@ class Executor:
             work = BatchWork(self._means, self.results, batch, ways, self._extents)
         self._start_lanes([name for name in positions if name not in done], positions, target, batch)
         record, added = retried(
-            lambda: self._recorded(work, target, batch, done, positions), self._stopping, self._on_trouble
+            lambda: self._recorded(work, target, batch, done, positions, entries), self._stopping, self._on_trouble
         )
         with self._guard:
             self.results.take(record)
@@ -255,17 +256,22 @@ class Executor:
         batch: int,
         done: Mapping[str, Lane],
         positions: Mapping[str, Position | None],
+        entries: Sequence[Entry],
     ) -> tuple[Record, Added]:
         """The record of a batch, written: what the common batch adds, and what lanes have added since the last one."""
         added = work.run()
         stages, scans = dict(added.stages), dict(added.scans)
+        corrections = work.corrections(added, batch)
         for lane in done.values():
-            assert lane.added is not None
+            assert lane.added is not None and lane.step is not None
+            corrections += lane.step.work.corrections(lane.added, batch)
             stages |= lane.added.as_of(batch)
             scans |= lane.added.scans
         known = self.results.positions
         changed = {name: at for name, at in positions.items() if known.get(name) != at}
-        record = Record(batch, target.entry, target.reached, target.closed, stages, scans, changed)
+        revisions = RevisionLog(tuple(revised_entries(entries, self.results.last.closed)), tuple(corrections))
+        clock = target.reached, target.closed
+        record = Record(batch, target.entry, *clock, stages, scans, changed, revisions)
         self._log.write(record)
         return record, added
 

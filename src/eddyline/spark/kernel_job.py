@@ -125,6 +125,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         plain=made.plain,
         functions=_functions(stage),
         few=few,
+        reads=reads,
         grouping=None if few else sheet.grouping(made),
     )
 

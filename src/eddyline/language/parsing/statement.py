@@ -289,12 +289,20 @@ class StatementParser(QueryParser):
                 return syntax.Drop(this=self._name(f"a {kind.lower()}'s name"), kind=kind, exists=exists)
         self._expected("QUERY, QUERIES, STREAM, TABLE or FUNCTION")
 
-    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions:
+    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions | syntax.ShowRevisions:
         if self._word("FUNCTIONS"):
             return syntax.ShowFunctions(this=self._pattern_asked())
         if self._word("QUERIES"):
             return syntax.ShowQueries(this=self._pattern_asked())
-        self._expected("QUERIES or FUNCTIONS")
+        if self._word("REVISIONS"):
+            return self._revisions_asked()
+        self._expected("QUERIES, FUNCTIONS or REVISIONS")
+
+    def _revisions_asked(self) -> syntax.ShowRevisions:
+        name = self._name("a stream or query") if self._word("OF") else None
+        since = self._primary_of_start() if self._word("SINCE") else None
+        limit = exp.Literal.number(self._whole_number("how many at most")) if self._word("LIMIT") else None
+        return syntax.ShowRevisions(this=name, since=since, limit=limit)
 
     def _pattern_asked(self) -> exp.Expr | None:
         return self._string("a pattern in quotes") if self._word("LIKE") else None

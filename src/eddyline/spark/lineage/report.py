@@ -1,0 +1,183 @@
+"""What the logs of a database tell about corrections, in the words of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.answer import Answer
+from eddyline.algebra.lineage import PRECISIONS, Cause
+from eddyline.algebra.revision_report import (
+    MOST,
+    Batch,
+    Corrected,
+    Effects,
+    Revision,
+    Rows,
+    Summary,
+    number_of,
+    rows_of_query,
+)
+from eddyline.log.answers import Reading, answers, python_rows
+from eddyline.log.revision_log import Correction
+from eddyline.log.segment import DIFF, INDEX, TICK
+from eddyline.spark.lineage.causes import ANSWER, OPERATION, PRECISION, STREAM, Asked, Lineage, Told
+from eddyline.spark.lineage.versions import Versions
+from eddyline.spark.stages import Stage
+
+#: who asks for the effects of a stream's revisions is told of so many members of query classes; of more, none
+MOST_MEMBERS = 100
+
+
+@dataclass(frozen=True)
+class Known:
+    """A query that can be asked about."""
+
+    name: str
+    asked: Asked
+    reading: Reading
+
+    @property
+    def streams(self) -> set[str]:
+        inner = {stage.name for stage in self.asked.stages}
+        return {name for stage in self.asked.stages for name in stage.streams} - inner
+
+
+@dataclass(frozen=True)
+class Report:
+    """Corrections since a tick, at most so many lines, the latest."""
+
+    lineage: Lineage
+    since: int | None = None
+    limit: int | None = None
+
+    def overview(self, stages: Mapping[str, Sequence[Stage]], name_of: Callable[[str], str]) -> Rows:
+        """A line for each batch and each query that was answered over revisions; `stages` are those of each."""
+        found: list[Summary] = []
+        for correction in reversed(self.lineage.results.revisions.corrections):
+            if len(found) == self._most:
+                break
+            if correction.query not in stages or not self._is_wanted(correction):
+                continue
+            inputs = {name for stage in stages[correction.query] for name in stage.streams}
+            entries = [e for e in self.lineage.results.revisions.between(correction) if e.stream in inputs]
+            late, deleted, replaced = (
+                sum(getattr(e.counts, kind) for e in entries) for kind in ("late", "deleted", "replaced")
+            )
+            streams = tuple(sorted({entry.stream for entry in entries}))
+            changes = self.lineage.changes(stages[correction.query], correction)
+            cost = (correction.seconds, correction.rows_read, correction.way)
+            about = (name_of(correction.query), changes, *cost)
+            found.append(Summary(correction.now, streams, late, deleted, replaced, *about))
+        return tuple(summary.row for summary in reversed(found))
+
+    def of_query(self, known: Known) -> Rows:
+        """A line for each revision that caused a change of the query's answers."""
+        rows: Rows = ()
+        for correction in self._latest(known):
+            rows = (*rows_of_query([self.batch(known, correction)]), *rows)
+            if len(rows) >= self._most:
+                return rows[-self._most :]
+        return rows
+
+    def of_stream(self, stream: str, queries: Sequence[Known]) -> Rows:
+        """A line for each revision of a stream, with the number of answers that it changed in each query."""
+        effects = Effects()
+        for known in queries:
+            for correction in self._latest(known):
+                effects.take(stream, known.name, self.batch(known, correction, stream))
+                if len(effects.revisions) >= self._most:
+                    break
+        return effects.rows[-self._most :]
+
+    def effects(self, stream: str, index: int, queries: Sequence[Known]) -> Iterator[tuple[Cause, Answer]]:
+        """What the revisions of a tuple have changed, the latest first."""
+        for known in queries:
+            for correction in self._latest(known):
+                for corrected in self.batch(known, correction).corrected:
+                    for cause in corrected.causes:
+                        if (cause.stream, cause.index) == (stream, index):
+                            yield cause, corrected.answer
+
+    def causes(self, known: Known, answer: Answer) -> tuple[Cause, ...]:
+        """What caused an answer; nothing if it corrects none, or if that is no longer remembered."""
+        for correction in self._latest(known):
+            for corrected in self.batch(known, correction).corrected:
+                if corrected.answer == answer:
+                    return corrected.causes
+        return ()
+
+    @property
+    def _most(self) -> int:
+        return MOST if self.limit is None else self.limit
+
+    def _is_wanted(self, correction: Correction) -> bool:
+        return self.since is None or (correction.now is not None and correction.now >= self.since)
+
+    def _latest(self, known: Known) -> list[Correction]:
+        return [one for one in reversed(self.lineage.corrections(known.asked.log)) if self._is_wanted(one)]
+
+    # -- one batch ----------------------------------------------------------------------------------------------------
+
+    def batch(self, known: Known, correction: Correction, whole: str | None = None) -> Batch:
+        """What a query has corrected in a batch; of the revisions those that caused it, and all of one stream."""
+        told = self.lineage.told(known.asked, correction)
+        causes: dict[int, list[Cause]] = {}
+        columns = (told.causes.column(name).to_pylist() for name in (ANSWER, STREAM, INDEX, OPERATION, PRECISION))
+        for answer, stream, index, operation, precision in zip(*columns, strict=True):
+            causes.setdefault(answer, []).append(Cause(stream, index, operation, PRECISIONS[precision]))
+        said = [
+            Corrected(correction.now, answer, tuple(sorted(causes.get(number, ()), key=_order)))
+            for number, answer in _answers(known.reading, told)
+        ]
+        return Batch(correction.upto, correction.now, dict(self._revisions(known, correction, told, whole)), said)
+
+    def _revisions(
+        self, known: Known, correction: Correction, told: Told, whole: str | None
+    ) -> Iterator[tuple[tuple[str, int], Revision]]:
+        for stream in known.streams:
+            versions = self.lineage.revised(stream, correction)
+            if versions is None:
+                continue
+            if stream != whole:
+                mine = told.causes.filter(pc.equal(told.causes.column(STREAM), stream))
+                versions = versions.of(mine.column(INDEX).to_numpy())
+            for revision in revisions(stream, versions, correction.now):
+                yield (stream, revision.index), revision
+
+
+def revisions(stream: str, versions: Versions, at: int | None) -> Iterator[Revision]:
+    """Both versions of each tuple as one revision."""
+    indexes, operations = versions.operations
+    rows = python_rows(versions.columns, versions.rows)
+    index, tick, diff = (versions.rows.column(name).to_pylist() for name in (INDEX, TICK, DIFF))
+    old = {i: (t, row) for i, t, d, row in zip(index, tick, diff, rows, strict=True) if d < 0}
+    new = {i: (t, row) for i, t, d, row in zip(index, tick, diff, rows, strict=True) if d > 0}
+    for i, operation in zip(indexes.tolist(), operations.tolist(), strict=True):
+        now = new.get(i, old.get(i))
+        assert now is not None
+        before, after = (found[i][1] if i in found else None for found in (old, new))
+        yield Revision(at, stream, i, operation, now[0], before, after)
+
+
+def _answers(reading: Reading, told: Told) -> Iterator[tuple[int, Answer]]:
+    """The answers that correct something, with their numbers."""
+    mine = told.rows.filter(pc.is_in(told.rows.column(ANSWER), pa.array(told.corrected, pa.int64())))
+    if not mine.num_rows:
+        return
+    found = answers(reading, mine)
+    if reading.kind == "relation":
+        yield from zip(np.sort(told.corrected).tolist(), found, strict=True)
+    else:
+        for answer in found:
+            number = number_of(answer)
+            assert number is not None
+            yield number, answer
+
+
+def _order(cause: Cause) -> tuple[str, int]:
+    return cause.stream, cause.index
