@@ -124,6 +124,12 @@ class ShowFunctions(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+class FlushRevisions(exp.Expression):
+    """FLUSH REVISIONS [OF query]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 
