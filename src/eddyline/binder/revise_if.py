@@ -89,10 +89,13 @@ def _keys_of(query: BoundQuery) -> tuple[int, ...] | None:
         raise NotSupported("a query over tables alone is answered once, so there is nothing to revise")
     if isinstance(plan, RStream | IStream | DStream):
         return _window_keys(plan.input)
-    return _window_keys(plan) if isinstance(plan, WindowOp) else _of_tuples(plan)
+    if isinstance(plan, WindowOp):
+        return _window_keys(plan)
+    _check_tuples(plan)
+    return None
 
 
-def _of_tuples(plan: Operator) -> None:
+def _check_tuples(plan: Operator) -> None:
     while isinstance(plan, _PER_TUPLE):
         plan = plan.inputs[0]
     if not isinstance(plan, StreamReceive | StreamAcquire | RStream | IStream | DStream):

@@ -32,6 +32,7 @@ from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
+from eddyline.log.withheld import Stretch, stretches_of
 
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
@@ -74,6 +75,7 @@ class Work:
     together: Together | None = None  # … and if some do, how it is shared
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
+    holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Reference:
     failed: str = ""  # why nobody can do it
     reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
     seconds: float = 0.0
+    withheld: tuple[Stretch, ...] = ()  # where corrections are, and of how many results
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
@@ -101,7 +104,8 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
 def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
     storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
     try:
-        yield from written(_computed(work, leaves, eddies), work.stage, work.batch, storage, work.folder)
+        rows = _computed(work, leaves, eddies)
+        yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
         if eddies.reports:
             yield Reference(work.stage, None, reports=eddies.reports)
     except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
@@ -222,10 +226,18 @@ def kernel() -> duckdb.DuckDBPyConnection:
 
 
 def written(
-    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str
+    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
 ) -> Iterator[Reference]:
-    """Rows as segments of a stage's log."""
+    """Rows as segments of a stage's log; with `holds`, those without a weight tell where corrections are withheld."""
     for table in tables_of(batches, SEGMENT_ROWS):
+        if holds:
+            weighted = pc.not_equal(table.column(DIFF), 0)
+            places = table.filter(pc.invert(weighted)).column(holds)
+            if len(places):
+                yield Reference(stage, None, withheld=stretches_of(places.to_numpy()))
+                table = table.filter(weighted)
+                if not table.num_rows:
+                    continue
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         shared = is_shared(stage)  # each reader wants the rows of one member

@@ -8,7 +8,7 @@ is past are folded into one snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from eddyline.algebra.retention import horizon_of
@@ -18,6 +18,18 @@ from eddyline.log.storage import Storage
 _FOLDER = "journal"
 _SNAPSHOT = f"{_FOLDER}/snapshot.json"
 Spans = tuple[tuple[int, int], ...]  # stretches of ticks, both ends inclusive
+
+
+@dataclass(frozen=True)
+class Flush:
+    """What is withheld of the answer of one query is to be shown; without a name, that of all.
+
+    `log` is that of the query, which no other has had, and `number` the one it has in it if it is a member of a class.
+    """
+
+    name: str = ""
+    log: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,7 @@ class Entry:
     top: Mapping[str, int] = field(default_factory=dict)
     #: how far the inputs have been read, as far as this append changes it; kept with the data, so that neither is lost
     origin: Mapping[str, int] = field(default_factory=dict)
+    flushes: tuple[Flush, ...] = ()  # a step like any other, so that it is done once and in its turn
 
     @property
     def rows(self) -> int:
@@ -49,6 +62,7 @@ class Entry:
             "arrived": dict(self.arrived),
             "top": dict(self.top),
             "origin": dict(self.origin),
+            **({"flushes": [asdict(flush) for flush in self.flushes]} if self.flushes else {}),
         }
 
     @classmethod
@@ -62,6 +76,7 @@ class Entry:
             value["arrived"],
             value.get("top", {}),
             value.get("origin", {}),
+            tuple(Flush(**flush) for flush in value.get("flushes", ())),
         )
 
 
@@ -209,11 +224,12 @@ class Journal:
         arrived: Mapping[str, int],
         origin: Mapping[str, int] | None = None,
         top: Mapping[str, int] | None = None,
+        flushes: Sequence[Flush] = (),
     ) -> Entry:
         """Add an entry. When this returns, it is there for good."""
         kept = {stream: tuple(parts) for stream, parts in segments.items() if parts}
         number, tops, places = self.number + 1, dict(top or {}), dict(origin or {})
-        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places)
+        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places, tuple(flushes))
         self._storage.write_json(_name(entry.number), entry.to_json())
         self._take(entry)
         return entry

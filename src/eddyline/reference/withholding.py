@@ -7,7 +7,17 @@ from typing import Any
 
 from eddyline.algebra.revision import ReviseIf
 from eddyline.reference.bag import same_rows
-from eddyline.reference.element import Change, Row, Stamped, StreamElement, Values, WindowChange, WindowElement, batches
+from eddyline.reference.element import (
+    Change,
+    Row,
+    Stamped,
+    StreamElement,
+    Values,
+    Window,
+    WindowChange,
+    WindowElement,
+    batches,
+)
 from eddyline.reference.expression import compile_expression
 from eddyline.reference.value import group_key, row_key
 
@@ -53,8 +63,8 @@ class Withholding:
 def windows(revise: ReviseIf, elements: Iterator[WindowElement], flushed: Flushed) -> Iterator[WindowElement]:
     """Windows as they are shown. One that is new, gone, or at another tick than before is shown as it is."""
     withholding = Withholding(revise)
-    shown: dict[Any, Any] = {}
-    true: dict[Any, Any] = {}  # of the windows of which something is withheld
+    shown: dict[Any, Window] = {}
+    true: dict[Any, Window | None] = {}  # of the windows of which something is withheld
     for changes, clock in batches(elements):
         touched = {change.key: change.new for change in changes}
         if flushed():
@@ -70,10 +80,15 @@ def windows(revise: ReviseIf, elements: Iterator[WindowElement], flushed: Flushe
                 shown.pop(key, None)
             else:
                 shown[key] = new
-            stands = old is not None and new is not None
-            if (old is not new) and not (stands and old.tick == new.tick and same_rows(old.rows, new.rows)):
+            if not _is_same(old, new):
                 yield WindowChange(key, old, new)
         yield clock
+
+
+def _is_same(old: Window | None, new: Window | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return old.tick == new.tick and same_rows(old.rows, new.rows)
 
 
 def tuples(revise: ReviseIf, elements: Iterator[StreamElement], flushed: Flushed) -> Iterator[StreamElement]:
@@ -88,9 +103,14 @@ def tuples(revise: ReviseIf, elements: Iterator[StreamElement], flushed: Flushed
         for index, new in touched.items():
             old = shown.get(index)
             true.pop(index, None)
-            if old is not None and new is not None and old.tick == new.tick and not flushed():
-                if not withholding.matters(old.row.values, new.row.values):
-                    true[index], new = new, old
+            if (
+                old is not None
+                and new is not None
+                and old.tick == new.tick
+                and not flushed()
+                and not withholding.matters(old.row.values, new.row.values)
+            ):
+                true[index], new = new, old
             if new is None:
                 shown.pop(index, None)
             else:

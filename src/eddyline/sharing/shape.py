@@ -26,6 +26,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
+from eddyline.algebra.revision import StreamRevise, WindowRevise
 from eddyline.algebra.sharing import (
     MEMBER,
     NUMBER,
@@ -161,6 +162,8 @@ def shape_of(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     """The shape of a bound plan; None if the engine cannot answer others like it together."""
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
+    if isinstance(plan, StreamRevise | WindowRevise):
+        return _around([plan], shape_of(plan.input, columns))
     if isinstance(plan, RelationChanges):
         return _around([plan], _shape_of(plan.input, columns, _is_relation))
     if isinstance(plan, RStream | IStream | DStream):
