@@ -124,7 +124,7 @@ def agree(several: list[tuple[str, str]], given_data: Data, batch_rows: int, rev
             assert unnumbered(shown) == unnumbered(true), (query, condition)
 
 
-@laws(150, abreast=3)
+@laws(60, abreast=3)
 def test_kernels_alone_show_what_the_reference_shows(
     several: list[tuple[str, str]], given_data: Data, batch_rows: int, revisions: str
 ) -> None:

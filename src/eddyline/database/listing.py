@@ -16,7 +16,8 @@ from eddyline.spark.explain_class import form_text
 
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
 #: asks, p0, p1, … for the constants in which members of one form differ; state: live, behind, backfill with how much
-#: of it, or stopped
+#: of it, or stopped; revise_if: which corrections are shown; withheld: of how many results, those of its class
+#: included, there are corrections that are not, at most
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),
@@ -26,6 +27,8 @@ COLUMNS = {
     "form": pa.string(),
     "priority": pa.int64(),
     "state": pa.string(),
+    "revise_if": pa.string(),
+    "withheld": pa.int64(),
 }
 
 
@@ -37,22 +40,29 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
         return len(engine.classes.named(log))
 
     state = cache(state_of)
+    withheld = cache(engine.withheld)
 
     rows = []
     for query in definitions.queries.values():
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
         form = None if record.seat is None else _form(query.query)
-        about = (", ".join(query.query.streams), form, query.query.priority, state(record.log))
+        about = _about(query.query, form, state(record.log), withheld(record.log))
         rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
     for many in definitions.sets:
         members, log = many.members, many.members.seat.log
-        about = (", ".join(many.query.streams), _form(many.query), many.query.priority, state(log))
+        about = _about(many.query, _form(many.query), state(log), withheld(log))
         tables.append(_repeated(members.names, (members.record.query.kind, log, size(log), *about)))
     table = pa.concat_tables(tables)
     return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))
+
+
+def _about(query: BoundQuery, form: str | None, state: str, withheld: int) -> tuple[str | int | None, ...]:
+    """What is said of a query behind where it is answered."""
+    held = None if query.revise_if is None else withheld
+    return ", ".join(query.streams), form, query.priority, state, query.revise_if, held
 
 
 def _repeated(names: pa.Array, same: Sequence[str | int | None]) -> pa.Table:

@@ -240,6 +240,11 @@ class Engine:
         with self.writing:
             self.ingest.touch([flush])
 
+    def withheld(self, log: str) -> int:
+        """Of how many results of a query or query class corrections are withheld, at most."""
+        found = self.executor.results.stages.get(log)
+        return 0 if found is None else sum(count for _, _, count in found.withheld)
+
     def logs(self) -> dict[str, Log]:
         """All streams as they stand now."""
         with self.writing:
