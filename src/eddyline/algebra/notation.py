@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from eddyline.algebra import relational, sharing, stream, tag, window
+from eddyline.algebra import relational, revision, sharing, stream, tag, window
 from eddyline.algebra.expression import Column, Named
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.node import Operator, WindowOp
@@ -155,6 +155,8 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     relational.WindowSort: _sort,
     relational.Instants: lambda n: (),
     relational.RelationChanges: lambda n: (),
+    revision.StreamRevise: lambda n: (f'(Predicate "{n.revise.text}")',),
+    revision.WindowRevise: lambda n: (f'(Predicate "{n.revise.text}")',),
     sharing.StreamMatch: lambda n: (f"(Forms {len(n.forms)})",),
     sharing.WindowMatch: lambda n: (f"(Forms {len(n.forms)})",),
     sharing.MemberWindow: lambda n: (

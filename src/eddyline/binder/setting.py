@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from eddyline.binder.position import position_of
+from eddyline.binder.revise_if import with_revise_if
 from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM, BoundQuery
 from eddyline.errors import DuplicateName, InvalidDefinition, Position, UnknownName, nearest
 from eddyline.language import syntax
@@ -51,7 +52,15 @@ def _revisions(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     return replace(query, revisions=way)
 
 
+def _revise_if(query: BoundQuery, value: exp.Expr) -> BoundQuery:
+    if not isinstance(value, exp.Literal) or not value.is_string:
+        hint = "write it in quotes: revise_if = 'abs(new - old) > 0.5'"
+        raise InvalidDefinition("revise_if is a condition on old and new", position_of(value), hint)
+    return with_revise_if(query, value.name, position_of(value))
+
+
 _SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {
     "priority": _priority,
     "revisions": _revisions,
+    "revise_if": _revise_if,
 }

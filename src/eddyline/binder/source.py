@@ -95,7 +95,7 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
         return _extent(source, extent, env)
     query = env.catalog.query(text)
     if query is not None:
-        return _subquery(source, plan_of_query(query, position_of(name)), number, name)
+        return _subquery(source, plan_of_query(query, position_of(name), text), number, name)
     if env.catalog.is_one_of_many(text):
         # it can go while this one stands, and with it the constants that this one would need after a restart
         raise NotSupported(

@@ -110,6 +110,13 @@ class ShowFunctions:
 
 
 @dataclass(frozen=True)
+class FlushRevisions:
+    """What is withheld of a query's answer is shown; without a name, that of all queries."""
+
+    query: str | None
+
+
+@dataclass(frozen=True)
 class Insert:
     """Rows of constants for a stream or table."""
 
@@ -139,7 +146,8 @@ class AttachOnce:
 
 
 _Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction
-Step = _Definition | Insert | Revise | AttachOnce | Show | ShowQueries | ShowFunctions | ShowRevisions
+_Asking = Show | ShowQueries | ShowFunctions | ShowRevisions
+Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | _Asking
 
 
 @dataclass
@@ -262,6 +270,18 @@ class StatementBinder:
         pattern = node.this.name if node.this else "%"
         known = [(name, self.catalog.queries[name.lower()].kind) for name in self.catalog.queries_like(pattern)]
         return [ShowQueries(f"queries{self._shown}", pattern, tuple(known))]
+
+    def _flush_revisions(self, node: syntax.FlushRevisions) -> list[Step]:
+        if node.this is None:
+            return [FlushRevisions(None)]
+        name = node.this.text_form
+        query = self.catalog.query(name) or self.catalog.one_of_many(name)
+        if query is None:
+            guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
+            raise UnknownName(
+                f"there is no query {name}", position_of(node.this), f"did you mean {guess}?" if guess else None
+            )
+        return [FlushRevisions(self.catalog.names.get(name.lower(), name))]
 
     def _show_functions(self, node: syntax.ShowFunctions) -> list[Step]:
         self._shown += 1
@@ -403,6 +423,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.ShowQueries: StatementBinder._show_queries,
     syntax.ShowFunctions: StatementBinder._show_functions,
     syntax.ShowRevisions: StatementBinder._show_revisions,
+    syntax.FlushRevisions: StatementBinder._flush_revisions,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._insert,

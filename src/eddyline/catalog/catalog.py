@@ -33,6 +33,7 @@ class BoundQuery:
     since: int | None = None  # the first tick of the past that counts
     priority: int = 1  # its share of the machine, beside those of other queries
     revisions: str = UPSTREAM  # how its answers are corrected
+    revise_if: str | None = None  # which corrections are shown, as written; the plan knows what it means
 
     @cached_property
     def functions(self) -> tuple[UserFunction, ...]:

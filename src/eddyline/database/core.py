@@ -34,6 +34,7 @@ from eddyline.database.stream import Pushed
 from eddyline.errors import DatabaseClosed, EddylineError, StorageUnusable, UnknownName
 from eddyline.language import pieces
 from eddyline.log.answers import CLASS
+from eddyline.log.journal import Flush
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
@@ -224,9 +225,8 @@ class Core:
                 self.engine.classes.reserve(many.query.log, many.query.seat.number + many.count - 1)
                 return
             values = self.storage.read_table(many.values)
-            query = self.definitions.bind_template(
-                definition.text, types_of(values), many.looks_back, many.since, many.priority
-            )
+            about = many.looks_back, many.since, many.priority, many.revise_if
+            query = self.definitions.bind_template(definition.text, types_of(values), *about)
             self.add_set(many, query, values)
             return
         if definition.kind == DROP_LIKE:
@@ -465,6 +465,10 @@ class Core:
 
     def progress_of(self, query: StandingQuery) -> Progress | None:
         return self.engine.executor.progress(query.record.log)
+
+    def flush_revisions(self, query: StandingQuery | None = None) -> None:
+        self.check()
+        self.engine.flush_revisions(Flush() if query is None else query.record.flush)
 
     def restart(self) -> None:
         self._restarted = time.monotonic()

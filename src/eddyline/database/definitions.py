@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from eddyline.algebra.types import DataType
 from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
+from eddyline.binder.revise_if import with_revise_if
 from eddyline.binder.setting import checked_priority
 from eddyline.binder.statement import StatementBinder, Step
 from eddyline.catalog.catalog import BoundQuery, Catalog
@@ -86,9 +87,12 @@ class Definitions:
         looks_back: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revise_if: str | None = None,
     ) -> BoundQuery:
         """A query with parameters, of which these types are known."""
         query = replace(self._binder.template(parse_statement(text), types), priority=checked_priority(priority))
+        if revise_if is not None:
+            query = with_revise_if(query, revise_if)
         return from_history(query, since) if looks_back else query
 
     # -- queries ------------------------------------------------------------------------------------------------------

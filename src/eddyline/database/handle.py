@@ -47,6 +47,9 @@ class Home(Protocol):
     def progress_of(self, query: StandingQuery) -> Progress | None:
         """How much of the past a query has answered; None if it is through."""
 
+    def flush_revisions(self, query: StandingQuery | None = None) -> None:
+        """Have what is withheld of a query's answer shown."""
+
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any: ...
 
 
@@ -96,6 +99,14 @@ class QueryHandle:
     def progress(self) -> Progress | None:
         """How much of the past it has answered, if it looks back and is not through: `fraction`, `done` of `total`."""
         return self._home.progress_of(self._query)
+
+    def flush_revisions(self) -> None:
+        """Have all corrections shown that `revise_if` withholds; they come as answers like any other.
+
+        When this returns it is written down, so that it will be done once, whatever happens. `db.flush()` waits for it.
+        """
+        self._check()
+        self._home.flush_revisions(self._query)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

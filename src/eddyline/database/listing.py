@@ -18,7 +18,8 @@ from eddyline.spark.explain_class import filter_mates, form_text
 _NAMED = 4
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
 #: asks, p0, p1, … for the constants in which members of one form differ; shares: other classes whose members are found
-#: by the same filter; state: live, behind, backfill with how much of it, or stopped
+#: by the same filter; state: live, behind, backfill with how much of it, or stopped; revise_if: which corrections are
+#: shown; withheld: of how many results, those of its class included, there are corrections that are not, at most
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),
@@ -29,6 +30,8 @@ COLUMNS = {
     "shares": pa.string(),
     "priority": pa.int64(),
     "state": pa.string(),
+    "revise_if": pa.string(),
+    "withheld": pa.int64(),
 }
 
 
@@ -41,6 +44,7 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
 
     state = cache(state_of)
     standing = engine.executor.queries()
+    withheld = cache(engine.withheld)
 
     @cache
     def shares(log: str) -> str | None:
@@ -53,16 +57,24 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
         asks = (None, None) if record.seat is None else (_form(query.query), shares(record.log))
-        about = (", ".join(query.query.streams), *asks, query.query.priority, state(record.log))
+        about = _about(query.query, asks, state(record.log), withheld(record.log))
         rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
     for many in definitions.sets:
         members, log = many.members, many.members.seat.log
-        about = (", ".join(many.query.streams), _form(many.query), shares(log), many.query.priority, state(log))
+        about = _about(many.query, (_form(many.query), shares(log)), state(log), withheld(log))
         tables.append(_repeated(members.names, (members.record.query.kind, log, size(log), *about)))
     table = pa.concat_tables(tables)
     return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))
+
+
+def _about(
+    query: BoundQuery, asks: tuple[str | None, str | None], state: str, withheld: int
+) -> tuple[str | int | None, ...]:
+    """What is said of a query behind where it is answered; `asks`: its form, and what its class shares."""
+    held = None if query.revise_if is None else withheld
+    return ", ".join(query.streams), *asks, query.priority, state, query.revise_if, held
 
 
 def _repeated(names: pa.Array, same: Sequence[str | int | None]) -> pa.Table:

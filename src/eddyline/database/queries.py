@@ -48,6 +48,7 @@ class Queries:
         history: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revise_if: str | None = None,
     ) -> QuerySetHandle:
         """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
 
@@ -57,12 +58,20 @@ class Queries:
 
         With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
         is not before that tick. `priority`, from 1 to 10, is the weight of their share beside other queries.
+        Of their answers, corrections are shown for which `revise_if` holds: `'abs(new - old) > 0.5'`; without, all are.
         """
         with noted(template):
-            return self._created(template, constants, name, history, since, priority)
+            return self._created(template, constants, name, history, since, priority, revise_if)
 
     def _created(
-        self, template: str, constants: Any, name: str | None, history: bool, since: int | None, priority: int
+        self,
+        template: str,
+        constants: Any,
+        name: str | None,
+        history: bool,
+        since: int | None,
+        priority: int,
+        revise_if: str | None,
     ) -> QuerySetHandle:
         core = self._core
         core.check()
@@ -71,6 +80,8 @@ class Queries:
             checked_text(name, "a name")
         if since is not None:
             checked_tick(since, "since")
+        if revise_if is not None:
+            checked_text(revise_if, "revise_if")
         try:
             given = _table(constants)
         except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError, OverflowError) as problem:
@@ -80,7 +91,8 @@ class Queries:
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
-            query = core.definitions.bind_template(template, types_of(values), looks_back, since, priority)
+            about = looks_back, since, priority, revise_if
+            query = core.definitions.bind_template(template, types_of(values), *about)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
@@ -90,9 +102,7 @@ class Queries:
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
-                record = SetRecord(
-                    first, values.num_rows, f"catalog/{number:012d}.parquet", looks_back, since, priority
-                )
+                record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet", *about)
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
                 many = core.add_set(record, query, values, beginning.past)

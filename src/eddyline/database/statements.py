@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eddyline.log.answers import Reading, Seat
+from eddyline.log.journal import Flush
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
@@ -38,6 +39,11 @@ class QueryRecord:
         return Reading(self.name, self.kind, self.columns, self.seat)
 
     @property
+    def flush(self) -> Flush:
+        """What has all that is withheld of its answer shown."""
+        return Flush(self.name, self.log, None if self.seat is None else self.seat.number)
+
+    @property
     def key(self) -> str:
         """What no other query has had: the name of its log, with its number if others have the same log."""
         return self.log if self.seat is None else f"{self.log}#{self.seat.number}"
@@ -56,6 +62,7 @@ class SetRecord:
     looks_back: bool = False
     since: int | None = None
     priority: int = 1
+    revise_if: str | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from eddyline.binder.statement import (
     Define,
     DefineFunction,
     DropFunction,
+    FlushRevisions,
     Insert,
     Register,
     Revise,
@@ -78,7 +79,7 @@ class Steps:
                     result = self._step(step, statement)
                     if isinstance(step, Withdraw):
                         core.alike.forget(step.name)
-                    elif not isinstance(step, Register | Insert | Revise | _Asking):
+                    elif not isinstance(step, Register | Insert | Revise | FlushRevisions | _Asking):
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
@@ -113,6 +114,9 @@ class Steps:
             return self._insert(step)
         elif isinstance(step, Revise):
             return self._revise(step)
+        elif isinstance(step, FlushRevisions):
+            found = None if step.query is None else self._core.definitions.standing(step.query)
+            self._core.flush_revisions(found)
         elif isinstance(step, Show):
             return self._shown(step)
         elif isinstance(step, AttachOnce):

@@ -34,6 +34,7 @@ from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
+from eddyline.log.withheld import Stretch, stretches_of
 
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
@@ -78,6 +79,7 @@ class Work:
     reads: int = 0  # rows of the segments that it opens
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
+    holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class Reference:
     failed: str = ""  # why nobody can do it
     reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
     seconds: float = 0.0
+    withheld: tuple[Stretch, ...] = ()  # where corrections are, and of how many results
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
@@ -105,7 +108,8 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
 def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
     storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
     try:
-        yield from written(_computed(work, leaves, eddies), work.stage, work.batch, storage, work.folder)
+        rows = _computed(work, leaves, eddies)
+        yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
         if eddies.reports:
             yield Reference(work.stage, None, reports=eddies.reports)
     except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
@@ -142,7 +146,7 @@ def answered(work: Work) -> pa.Table | None:
         leaves, eddies = Leaves(kernel()), Eddies(work.known)
         try:
             with bound(work, leaves) as connection:
-                for _ in filled(work, connection, eddies):
+                for _ in filled(work, leaves, eddies):
                     pass
                 return connection.sql(work.statement).to_arrow_table()
         except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
@@ -252,10 +256,18 @@ def kernel() -> duckdb.DuckDBPyConnection:
 
 
 def written(
-    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str
+    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
 ) -> Iterator[Reference]:
-    """Rows as segments of a stage's log."""
+    """Rows as segments of a stage's log; with `holds`, those without a weight tell where corrections are withheld."""
     for table in tables_of(batches, SEGMENT_ROWS):
+        if holds:
+            weighted = pc.not_equal(table.column(DIFF), 0)
+            places = table.filter(pc.invert(weighted)).column(holds)
+            if len(places):
+                yield Reference(stage, None, withheld=stretches_of(places.to_numpy()))
+                table = table.filter(weighted)
+                if not table.num_rows:
+                    continue
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
         path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         shared = is_shared(stage)  # each reader wants the rows of one member

@@ -8,12 +8,13 @@ lays a whole script out.
 from eddyline.language.layout import format_script
 from eddyline.language.pieces import Piece, pieces
 from eddyline.language.printer import to_sql
-from eddyline.language.script import Statement, parse_piece, parse_script, parse_statement
+from eddyline.language.script import Statement, parse_condition, parse_piece, parse_script, parse_statement
 
 __all__ = [
     "Piece",
     "Statement",
     "format_script",
+    "parse_condition",
     "parse_piece",
     "parse_script",
     "parse_statement",

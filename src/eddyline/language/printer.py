@@ -87,6 +87,9 @@ class Printer(SparkGenerator):
         settings = f" WITH ({self._comma(e.args['settings'])})" if e.args.get("settings") else ""
         return f"CREATE QUERY {self.sql(e, 'this')}{settings}{history} AS{self._separator()}{self.sql(e, 'query')}"
 
+    def _flush_revisions(self, e: syntax.FlushRevisions) -> str:
+        return f"FLUSH REVISIONS OF {self.sql(e, 'this')}" if e.args.get("this") else "FLUSH REVISIONS"
+
     def _setting(self, e: syntax.Setting) -> str:
         return f"{self.sql(e, 'this')} = {self.sql(e, 'value')}"
 
@@ -260,6 +263,7 @@ class Printer(SparkGenerator):
         syntax.ShowQueries: lambda self, e: self._show("QUERIES", e),
         syntax.ShowFunctions: lambda self, e: self._show("FUNCTIONS", e),
         syntax.ShowRevisions: _show_revisions,
+        syntax.FlushRevisions: _flush_revisions,
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,

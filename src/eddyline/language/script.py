@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -75,11 +76,33 @@ def parse_statement(text: str) -> exp.Expr:
     return found[0].tree
 
 
-def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
-    _check_depth(chunk)
-    parser = StatementParser(dialect=Eddyline())
+def parse_condition(text: str, start: int = 0) -> exp.Expr:
+    """A condition that stands inside of a text, at `start`."""
+    if not text.strip():
+        raise SyntaxProblem("there is no condition", Position(start, start + max(1, len(text))))
     try:
-        trees = parser.statements_of(chunk.tokens, text)
+        tokens = tokenize(text)
+    except SyntaxProblem as problem:
+        at = problem.position
+        problem.position = at and Position(start + at.start, start + at.end)
+        raise
+    for token in tokens:
+        token.start += start
+        token.end += start
+    chunk = Chunk(tokens)
+    (tree,) = _trees_of(chunk, lambda parser: [parser.condition_of(tokens, text)])
+    return tree
+
+
+def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
+    trees = _trees_of(chunk, lambda parser: parser.statements_of(chunk.tokens, text))
+    return [Statement(tree, _position(tree, chunk)) for tree in trees]
+
+
+def _trees_of(chunk: Chunk, parse: Callable[[StatementParser], list[exp.Expr]]) -> list[exp.Expr]:
+    _check_depth(chunk)
+    try:
+        trees = parse(StatementParser(dialect=Eddyline()))
     except Misparse as problem:
         raise SyntaxProblem(problem.message, problem.position, problem.hint) from None
     except ParseError:  # from the few places where sqlglot does not say what is wrong
@@ -90,7 +113,7 @@ def _statements_of(chunk: Chunk, text: str) -> list[Statement]:
         balance_connectors(tree)
         if _depth(tree) > 2 * MAX_DEPTH:
             raise SyntaxProblem("the statement is nested too deeply", chunk.position)
-    return [Statement(tree, _position(tree, chunk)) for tree in trees]
+    return trees
 
 
 def _position(tree: exp.Expr, chunk: Chunk) -> Position:

@@ -130,6 +130,12 @@ class ShowRevisions(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "since": False, "limit": False}
 
 
+class FlushRevisions(exp.Expression):
+    """FLUSH REVISIONS [OF query]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
-from eddyline.log.journal import Entry, Journal, Spans
+from eddyline.log.journal import Entry, Flush, Journal, Spans
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
@@ -124,10 +124,10 @@ class Ingest:
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         return self._commit({}, {}, tick, ended, before, arrived)
 
-    def touch(self) -> Entry:
-        """An entry that brings nothing, for those who wait for the next one."""
+    def touch(self, flushes: Sequence[Flush] = ()) -> Entry:
+        """An entry that brings nothing, for those who wait for the next one, or have something to show."""
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
-        return self._journal.append({}, {}, self._clock.reached, self._clock.closed, arrived)
+        return self._journal.append({}, {}, self._clock.reached, self._clock.closed, arrived, flushes=flushes)
 
     def _commit(
         self,

@@ -22,6 +22,18 @@ Spans = tuple[tuple[int, int], ...]  # stretches of ticks, both ends inclusive
 
 
 @dataclass(frozen=True)
+class Flush:
+    """What is withheld of the answer of one query is to be shown; without a name, that of all.
+
+    `log` is that of the query, which no other has had, and `number` the one it has in it if it is a member of a class.
+    """
+
+    name: str = ""
+    log: str = ""
+    number: int | None = None
+
+
+@dataclass(frozen=True)
 class Entry:
     """What one append brought: segments and touched ticks by stream, and how far the clock got."""
 
@@ -37,6 +49,7 @@ class Entry:
     origin: Mapping[str, int] = field(default_factory=dict)
     #: how many tuples of each stream it has revised, where it has
     revised: Mapping[str, Revised] = field(default_factory=dict)
+    flushes: tuple[Flush, ...] = ()  # a step like any other, so that it is done once and in its turn
 
     @property
     def rows(self) -> int:
@@ -54,6 +67,7 @@ class Entry:
             "top": dict(self.top),
             "origin": dict(self.origin),
             **({"revised": revised} if revised else {}),
+            **({"flushes": [asdict(flush) for flush in self.flushes]} if self.flushes else {}),
         }
 
     @classmethod
@@ -68,6 +82,7 @@ class Entry:
             value.get("top", {}),
             value.get("origin", {}),
             {name: Revised(**counts) for name, counts in value.get("revised", {}).items()},
+            tuple(Flush(**flush) for flush in value.get("flushes", ())),
         )
 
 
@@ -216,12 +231,13 @@ class Journal:
         origin: Mapping[str, int] | None = None,
         top: Mapping[str, int] | None = None,
         revised: Mapping[str, Revised] | None = None,
+        flushes: Sequence[Flush] = (),
     ) -> Entry:
         """Add an entry. When this returns, it is there for good."""
         kept = {stream: tuple(parts) for stream, parts in segments.items() if parts}
         number, tops, places = self.number + 1, dict(top or {}), dict(origin or {})
-        counts = dict(revised or {})
-        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places, counts)
+        counts, flushed = dict(revised or {}), tuple(flushes)
+        entry = Entry(number, kept, dict(touched), reached, closed, dict(arrived), tops, places, counts, flushed)
         self._storage.write_json(_name(entry.number), entry.to_json())
         self._take(entry)
         return entry

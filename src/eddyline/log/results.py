@@ -14,6 +14,7 @@ from typing import Any
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
+from eddyline.log.withheld import Stretch
 
 _FOLDER = "batches"
 _SNAPSHOT = f"{_FOLDER}/snapshot.json"
@@ -36,6 +37,7 @@ class StageResult:
     minus: int = 0
     failed: str = ""  # why the query has stopped for good
     numbers: tuple[Segment, ...] = ()
+    withheld: tuple[Stretch, ...] = ()  # where corrections are that are not shown yet, in all
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,6 +49,7 @@ class StageResult:
             "minus": self.minus,
             "failed": self.failed,
             "numbers": [segment.to_json() for segment in self.numbers],
+            **({"withheld": [list(stretch) for stretch in self.withheld]} if self.withheld else {}),
         }
 
     @classmethod
@@ -55,7 +58,8 @@ class StageResult:
         touched = tuple((low, high) for low, high in value["touched"])
         numbers = tuple(Segment.from_json(segment) for segment in value.get("numbers", ()))
         counts = value["plus"], value["minus"]
-        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers)
+        withheld = tuple((low, high, count) for low, high, count in value.get("withheld", ()))
+        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, withheld)
 
     @property
     def files(self) -> list[str]:

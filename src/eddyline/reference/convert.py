@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, zip_longest
 from typing import Any
 
-from eddyline.reference.bag import minus, tagged_key
+from eddyline.reference.bag import minus, same_rows, tagged_key
 from eddyline.reference.element import (
     Change,
     RelationChange,
@@ -21,6 +21,7 @@ from eddyline.reference.element import (
     batches,
 )
 from eddyline.reference.value import order_key, row_key
+from eddyline.reference.withholding import Flushed, Withholding
 
 Key = Any
 Share = Callable[[tuple[Row, ...], tuple[Row, ...]], list[Row]]
@@ -76,25 +77,41 @@ class _Sequence:
         return self.windows[self._order[place - 1][1]].rows if place else ()
 
 
-def to_stream(elements: Iterator[WindowElement], share: Share, in_order: bool = False) -> Iterator[StreamElement]:
+def to_stream(
+    elements: Iterator[WindowElement],
+    share: Share,
+    in_order: bool = False,
+    withholding: Withholding | None = None,
+    flushed: Flushed = lambda: False,
+) -> Iterator[StreamElement]:
     """What each window contributes, with its tick and a running index.
 
     A window is a bag: its tuples enter the stream in the order of their values, unless ORDER BY has put them in
     another one (`in_order`). So a row window over the stream does not depend on how the bag came about.
 
     When a window or the one before it is revised, its contribution is computed again: what is gone is withdrawn, what
-    is new is put out, and as far as they can be paired, the new replaces the old under the same index.
+    is new is put out, and as far as they can be paired, the new replaces the old under the same index. With
+    `withholding`, a correction that does not matter leaves the contribution as it was.
     """
     following = count(1)
     sequence = _Sequence()
     given: dict[Key, list[tuple[int, Stamped]]] = {}
+    withheld: set[Key] = set()  # windows of whose contribution a correction is withheld
     for changes, clock in batches(elements):
-        for key in sequence.apply(changes):
+        affected = sequence.apply(changes)
+        if flushed():
+            later = withheld.difference(affected) & sequence.windows.keys()
+            affected += sorted(later, key=lambda key: sequence.windows[key].order)
+        for key in affected:
             window = sequence.windows.get(key)
-            new = (
-                [] if window is None else [Stamped(window.tick, r) for r in share(window.rows, sequence.previous(key))]
-            )
+            rows = [] if window is None else share(window.rows, sequence.previous(key))
             before = given.pop(key, [])
+            withheld.discard(key)
+            if withholding is not None and window is not None and not flushed():
+                true, rows = rows, list(withholding.rows([s.row for _, s in before if s.tick == window.tick], rows))
+                if not same_rows(true, rows):
+                    withheld.add(key)
+            new = [] if window is None else [Stamped(window.tick, row) for row in rows]
             kept, dropped, added = _matched(before, new)
             if not in_order:
                 added.sort(key=lambda stamped: order_key(stamped.row.values))

@@ -6,13 +6,13 @@ One function per operator (`_BUILDERS` says which); a pipeline is pulled one bat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from eddyline.algebra import relational, stream, tag, window
+from eddyline.algebra import relational, revision, stream, tag, window
 from eddyline.algebra.node import Operator
 from eddyline.errors import InvalidAlgebra
-from eddyline.reference import convert, product, tag_aggregation, tag_join
+from eddyline.reference import convert, product, tag_aggregation, tag_join, withholding
 from eddyline.reference import relational as per_window
 from eddyline.reference import stream as tuples
 from eddyline.reference import tag as tags
@@ -23,11 +23,15 @@ from eddyline.reference.feed import Feed
 
 @dataclass(frozen=True)
 class Context:
-    """What the leaves of a plan read from, and the tick at which the query starts (None while nothing has come)."""
+    """What the leaves of a plan read from, and the tick at which the query starts (None while nothing has come).
+
+    `flushes` tells whether the present batch shows what is withheld: by the query itself, or by one that it reads.
+    """
 
     feed: Feed
     start: int | None
     table: Callable[[str], Sequence[Values]]
+    flushes: Callable[[str | None], bool] = lambda query: False
 
 
 Elements = Iterator[Any]
@@ -35,6 +39,8 @@ Elements = Iterator[Any]
 
 def build(node: Operator, context: Context) -> Elements:
     """The output of an operator, as a generator of elements, with a Clock at the end of every batch."""
+    if isinstance(node, revision.StreamRevise) and type(node.input) in _SHARES:
+        return _shown_of_windows(node, context)
     builder = _BUILDERS.get(type(node))
     if builder is None:
         raise InvalidAlgebra(f"the reference engine has no {type(node).__name__}")
@@ -58,8 +64,30 @@ def _lookup(node: stream.StreamLookup, context: Context, elements: Elements, tab
     return tuples.lookup(node, elements, lambda: context.table(scan.table))
 
 
-def _to_stream(node: Operator, elements: Elements, share: convert.Share) -> Elements:
-    return convert.to_stream(elements, share, in_order=isinstance(node.inputs[0], relational.WindowSort))
+def _to_stream(node: Operator, elements: Elements, **options: Any) -> Elements:
+    in_order = isinstance(node.inputs[0], relational.WindowSort)
+    return convert.to_stream(elements, _SHARES[type(node)], in_order, **options)
+
+
+def _shown_windows(node: revision.WindowRevise, context: Context, elements: Elements) -> Elements:
+    shown = withholding.windows(node.revise, elements, lambda: context.flushes(None))
+    if not isinstance(node.input, relational.WindowSort):
+        return shown
+    return per_window.sort(replace(node.input, limit=None, offset=0), shown)  # what is shown is in its own order
+
+
+def _shown_of_windows(node: revision.StreamRevise, context: Context) -> Elements:
+    """What a window contributes to a stream is compared with what it has contributed, row by row."""
+    (below,) = node.input.inputs
+    rows, flushed = withholding.Withholding(node.revise), lambda: context.flushes(node.of)
+    return _to_stream(node.input, build(below, context), withholding=rows, flushed=flushed)
+
+
+_SHARES: dict[type[Operator], convert.Share] = {
+    stream.RStream: convert.all_rows,
+    stream.IStream: convert.inserted,
+    stream.DStream: convert.deleted,
+}
 
 
 _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
@@ -69,9 +97,11 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     stream.StreamProject: lambda n, c, e: tuples.project(n, e),
     stream.StreamAlias: lambda n, c, e: e,
     stream.StreamLookup: _lookup,
-    stream.RStream: lambda n, c, e: _to_stream(n, e, convert.all_rows),
-    stream.IStream: lambda n, c, e: _to_stream(n, e, convert.inserted),
-    stream.DStream: lambda n, c, e: _to_stream(n, e, convert.deleted),
+    stream.RStream: lambda n, c, e: _to_stream(n, e),
+    stream.IStream: lambda n, c, e: _to_stream(n, e),
+    stream.DStream: lambda n, c, e: _to_stream(n, e),
+    revision.StreamRevise: lambda n, c, e: withholding.tuples(n.revise, e, lambda: c.flushes(n.of)),
+    revision.WindowRevise: _shown_windows,
     window.Scan: _scan,
     window.OneRow: _one_row,
     window.TimeWindow: lambda n, c, e: windows.time_window(n, e, c.start),

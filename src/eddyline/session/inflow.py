@@ -174,6 +174,10 @@ class Inflow:
         self.feed.batches.append(Batch(elements, Clock(self.reached, closed)))
         return True
 
+    def empty_batch(self) -> None:
+        """A batch that brings nothing, for those who have something to say nevertheless."""
+        self.feed.batches.append(Batch({}, Clock(self.reached, self._closed)))
+
     def _before_reached(self) -> int | None:
         return None if self.reached is None else self.reached - 1
 

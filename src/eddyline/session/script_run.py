@@ -20,6 +20,7 @@ from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import (
     AttachOnce,
     Define,
+    FlushRevisions,
     Insert,
     Register,
     Revise,
@@ -154,6 +155,9 @@ class ScriptRun(ABC):
         elif isinstance(step, Revise):
             yield from self._flow()
             yield from self._revise(step)
+        elif isinstance(step, FlushRevisions):
+            yield from self._flow()
+            yield from self._flush_revisions(step.query)
 
     # -- what the engines do ------------------------------------------------------------------------------------------
 
@@ -199,6 +203,10 @@ class ScriptRun(ABC):
 
     @abstractmethod
     def _revise(self, step: Revise) -> Iterator[Answer]: ...
+
+    @abstractmethod
+    def _flush_revisions(self, query: str | None) -> Iterator[Answer]:
+        """Show what is withheld of a query's answer, or of all."""
 
     @abstractmethod
     def _flow(self) -> Iterator[Answer]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
 
 from eddyline.algebra.answer import Answer
@@ -31,6 +32,8 @@ from eddyline.session.script_run import Progress, ScriptRun
 from eddyline.session.starts import Starts
 from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
 
+#: in place of a query's name, for all of them
+ALL = ""
 #: how many arrivals pass between two reports of progress
 _PROGRESS_ROWS = 1_000
 
@@ -52,6 +55,8 @@ class Session(ScriptRun):
         self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._tables: dict[str, list[tuple[object, ...]]] = {}
         self._flowed = False
+        self._flushing: str | None = None  # the query whose corrections are shown in this batch, ALL for those of all
+        self._catching_up = False  # whether a query sees what came before it
 
     def _set_aside(self, arrival: Arrival, reason: str) -> None:
         self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, arrival.text, reason))
@@ -105,6 +110,21 @@ class Session(ScriptRun):
         self._inflow.revise(step.extent, step.schema, step.where, step.values)
         yield from self._batch()
 
+    def _flush_revisions(self, query: str | None) -> Iterator[Answer]:
+        yield from self._batch()
+        self._flushing = ALL if query is None else query.lower()
+        try:
+            self._inflow.empty_batch()
+            yield from self._steps_of(())
+        finally:
+            self._flushing = None
+
+    def _flushes(self, reader: str, query: str | None) -> bool:
+        """Whether what a query withholds is shown; `reader` is that query, or one that reads it."""
+        if self._flushing is None:
+            return self._catching_up
+        return self._flushing in (ALL, reader.lower(), query)
+
     def _register(self, step: Register) -> Iterator[Answer]:
         self._starts.of(step.query.streams)  # reads the files once, before they flow
         self._waiting[step.name] = step.query
@@ -124,12 +144,16 @@ class Session(ScriptRun):
         for name, query in waiting.items():
             standing, reporter = self._standing[name] = self._started(name, query, self._inflow.feed)
             self._contexts[name] = standing.plan, standing.context, query
+            self._catching_up = True  # these are its first answers, of which none is withheld
             for _ in self._inflow.feed.batches:
                 yield from reporter.report(standing.step())
+            self._catching_up = False
 
     def _started(self, name: str, query: BoundQuery, feed: Feed) -> tuple[StandingQuery, Reporter]:
         plan = optimize(behind_taggers(query.plan, self._taggers_before(name)), self._without_rules).plan
-        context = Context(feed, query.started(self._starts.of(query.streams)), lambda table: self._tables[table])
+        start = query.started(self._starts.of(query.streams))
+        flushes = partial(self._flushes, name)
+        context = Context(feed, start, lambda table: self._tables[table], flushes)
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
         reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
         return StandingQuery(plan, context), reporter
@@ -168,9 +192,13 @@ class Session(ScriptRun):
         starting = list(self._waiting)
         if self._inflow.end_batch(ended):
             yield from self._begin_waiting()
-            for name, (standing, reporter) in list(self._standing.items()):
-                if name not in starting:
-                    yield from reporter.report(standing.step())
+            yield from self._steps_of(starting)
+
+    def _steps_of(self, starting: Collection[str]) -> Iterator[Answer]:
+        """What the new batch changes in the answers of all queries that did not start with it."""
+        for name, (standing, reporter) in list(self._standing.items()):
+            if name not in starting:
+                yield from reporter.report(standing.step())
 
     def _end(self) -> Iterator[Answer]:
         yield from self._batch(ended=True)

@@ -25,6 +25,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
 from eddyline.log.answers import Reading, answers, python_rows, read_segments
+from eddyline.log.journal import Flush
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
@@ -229,6 +230,17 @@ class SparkRun(ScriptRun):
             return ticks_of(step.extent, new, self._catalog.tick_micros)
 
         revise(self._engine, step.extent, step.schema, step.where, step.values, ticks)
+        yield from self._answered()
+
+    def _flush_revisions(self, query: str | None) -> Iterator[Answer]:
+        reading = None if query is None else self._readings.get(query)
+        if reading is None:
+            flush = Flush()
+        elif reading.seat is None:
+            flush = Flush(reading.query, reading.query)
+        else:
+            flush = Flush(reading.query, reading.seat.log, reading.seat.number)
+        self._engine.flush_revisions(flush)
         yield from self._answered()
 
     # -- batches ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
+from eddyline.algebra.revision import StreamRevise, WindowRevise
 from eddyline.algebra.sharing import (
     MEMBER,
     NUMBER,
@@ -171,6 +172,8 @@ def shape_at_any_time(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     """The shape of a bound plan, of a kind whose members may come at any time; None if it is of no such kind."""
     if QUERY in map(str.lower, columns):
         return None  # the files of a class have a column of this name
+    if isinstance(plan, StreamRevise | WindowRevise):
+        return _around([plan], shape_at_any_time(plan.input, columns))
     if isinstance(plan, RelationChanges):
         return _around([plan], _shape_of(plan.input, columns, _is_relation))
     if isinstance(plan, RStream | IStream | DStream):

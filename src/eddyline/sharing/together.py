@@ -19,6 +19,7 @@ from typing import cast
 from eddyline.algebra.expression import TypedExpr, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import Instants, RelationChanges, WindowSelect, WindowSort
+from eddyline.algebra.revision import StreamRevise, WindowRevise
 from eddyline.algebra.sharing import QUERY, StreamMatch, WindowMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup, StreamSelect
 from eddyline.algebra.types import DataType
@@ -29,7 +30,7 @@ from eddyline.sharing.constants import Taken, has_constants
 from eddyline.sharing.raising import raised
 from eddyline.sharing.shape import SELECTING, UNARY, Carried, Shape, shape_at_any_time
 
-_OUTERMOST = (RelationChanges, RStream, IStream, DStream, Instants)
+_OUTERMOST = (StreamRevise, WindowRevise, RelationChanges, RStream, IStream, DStream, Instants)
 _WINDOWS = (TimeWindow, HopWindow, LoopWindow, RangeWindow, LatestRowsWindow, RowWindow)
 _SPINE = (*UNARY, *_OUTERMOST, *_WINDOWS, StreamLookup)
 #: where these stand over what members want, each would have windows or indexes of its own that are not counted by row

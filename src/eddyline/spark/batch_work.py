@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from eddyline.catalog.extent import Extent
 from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
-from eddyline.log.journal import Entry, Journal
+from eddyline.log.journal import Entry, Flush, Journal
 from eddyline.log.results import Position, Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
+from eddyline.log.withheld import fewer, without
 from eddyline.spark.corrected import correction
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
 from eddyline.spark.evaluate.frames import Frames
@@ -36,7 +37,7 @@ from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
 from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import folder_of, references_of, segments_by_stage, written
+from eddyline.spark.writer import folder_of, references_of, segments_by_stage, withheld_by_stage, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -165,14 +166,17 @@ class BatchWork:
                     views[stage] = view
             begun = {stage.name: _beginning(stage, view) for stage, view in views.items()}
             views.update(self._numbers_due(views))
-            made = segments_by_stage(self._written(views))
+            references = self._written(views)
+            made, withheld = segments_by_stage(references), withheld_by_stage(references)
             added.stages.update(self._stopped_among(level))
             for _, stage in level:
                 if stage.name in begun and stage.name not in self._failures:
                     had = self._had.get(stage.name, StageResult())
                     result = _result(had, made.get(stage.name, []), begun[stage.name])
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
-                    added.stages[stage.name] = replace(result, numbers=tuple(numbers))
+                    left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
+                    held = fewer((*left, *withheld.get(stage.name, ())))
+                    added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
                 derived[stage.name] = _derived(stage, self._had.get(stage.name), added.stages.get(stage.name))
         added.scans = scans.taken
         return added
@@ -343,7 +347,18 @@ class BatchWork:
         if piece is not None:
             view.indexes = piece.indexes
         view.slices = self._slices(way, stage, mine)
+        if stage.revise is not None and had is not None:
+            self._ask_again(view, way, stage, had)
         return view
+
+    def _ask_again(self, view: Batch, way: _Way, stage: Stage, had: StageResult) -> None:
+        """Have corrections shown that are withheld, if somebody has asked for it."""
+        entries = [entry for entry in way.stretch.entries if entry.number > way.query.entry]
+        flushes = [flush for entry in entries for flush in entry.flushes if _concerns(flush, way.query, stage)]
+        if flushes:
+            everybody = any(flush.number is None or flush.log != way.query.name for flush in flushes)
+            view.flushed = frozenset() if everybody else frozenset(flush.number or 0 for flush in flushes)
+            view.asked_again = Spans.of((low, high) for low, high, _ in had.withheld)
 
     def _slices(self, way: _Way, stage: Stage, logs: Mapping[str, Log]) -> KeptSlices | None:
         """What earlier batches have kept for a stage, or for the one that it stands beside.
@@ -426,6 +441,11 @@ def derived_log(stage: Stage, had: StageResult | None) -> Log:
 
 def clock_of(position: Position) -> Clock:
     return Clock(_tick(position.reached), _tick(position.closed))
+
+
+def _concerns(flush: Flush, query: Standing, stage: Stage) -> bool:
+    """Whether a stage is to show what it withholds: of its own query, or of one that the query reads."""
+    return not flush.name or flush.log == query.name or flush.name.lower() == stage.of
 
 
 def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:

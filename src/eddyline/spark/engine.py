@@ -20,7 +20,7 @@ from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
 from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
 from eddyline.log.ingest import Ingest
-from eddyline.log.journal import Base, Journal
+from eddyline.log.journal import Base, Flush, Journal
 from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
@@ -242,6 +242,16 @@ class Engine:
         """Make Spark run a batch although nothing has come, so that a new query begins at once."""
         with self.writing:
             self.ingest.touch()
+
+    def flush_revisions(self, flush: Flush) -> None:
+        """Have what is withheld shown by the next batch."""
+        with self.writing:
+            self.ingest.touch([flush])
+
+    def withheld(self, log: str) -> int:
+        """Of how many results of a query or query class corrections are withheld, at most."""
+        found = self.executor.results.stages.get(log)
+        return 0 if found is None else sum(count for _, _, count in found.withheld)
 
     def logs(self) -> dict[str, Log]:
         """All streams as they stand now."""

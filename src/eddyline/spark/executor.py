@@ -338,10 +338,10 @@ class Executor:
         return self.results.last.position
 
     def _nothing_between(self, at: Position, target: Position) -> bool:
-        """Whether neither rows nor time have come since."""
+        """Whether neither rows nor time have come since, nor anybody who wants to see what is withheld."""
         if (at.reached, at.closed) != (target.reached, target.closed):
             return False
-        return not any(entry.segments for entry in self._journal.between(at.entry, target.entry))
+        return not any(entry.segments or entry.flushes for entry in self._journal.between(at.entry, target.entry))
 
     def _settle_lanes(
         self, common: Sequence[Standing], added: Added, done: Mapping[str, Lane], target: Position, rows: int

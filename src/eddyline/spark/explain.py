@@ -20,7 +20,7 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason
 from eddyline.spark.kernel_job import MOST_ROWS, reason_for_spark, works_of
-from eddyline.spark.physical import described
+from eddyline.spark.physical import counted, described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
 from eddyline.spark.stages import LINEAR, LOOKUP, Stage, cut
@@ -53,6 +53,7 @@ def explain(engine: Engine, question: Question) -> str:
         for stage in passed.stages:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view)), f"  {passed.where(stage)}"]
+            text += [f"  {line}" for line in passed.withholding(stage)]
             for work in (passed.works(stage, view) or [])[:1]:  # its tasks do all the same
                 plans += [f"the kernel's plan of stage {stage.name}:", *_kernel_plan(work)]
             frame = passed.frame(stage, view)
@@ -208,6 +209,16 @@ class Passed:
         self._engine.storage.write(path, b"")
         empty = Segment(path, 0, 0, (1, 1), (1, 1), (self._start, self._now.reached))
         return _all_fresh(replace(log, segments=[empty]))
+
+    def withholding(self, stage: Stage) -> list[str]:
+        """Which corrections are shown, and of how many results others are not."""
+        if stage.revise is None:
+            return []
+        withheld = self.result(stage).withheld
+        count = counted(sum(number for _, _, number in withheld), "result")
+        at = "" if not withheld else f" at {withheld[0][0]} to {withheld[-1][1]}"
+        now = f"; withheld now: corrections of at most {count}{at}" if withheld else "; nothing is withheld now"
+        return [f"shows a correction if {stage.revise.text}{now if self._standing is not None else ''}"]
 
     def where(self, stage: Stage) -> str:
         """Who computes a stage, and why."""

@@ -14,7 +14,7 @@ from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.eddy.knowledge import Knowledge
-from eddyline.kernels.fits import why_not
+from eddyline.kernels.fits import why_not, why_not_expression
 from eddyline.kernels.profile import Profile, profiled
 from eddyline.kernels.sheet import Frame, Sheet
 from eddyline.kernels.task import Reference, Work, done
@@ -24,8 +24,8 @@ from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.stages import LINEAR, Stage
-from eddyline.spark.work import stage_frame
-from eddyline.spark.writer import segment_schema
+from eddyline.spark.work import corrects_tuples, stage_frame
+from eddyline.spark.writer import place_of_withheld, segment_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,9 @@ def use_kernels(wanted: bool | None) -> bool:
 @lru_cache(maxsize=10_000)
 def reason_for_spark(stage: Stage) -> str | None:
     """Why a stage cannot run in the kernel; None if it can."""
-    return why_not(stage.plan)
+    conditions = () if stage.revise is None else stage.revise.conditions
+    reasons = (why_not(stage.plan), *map(why_not_expression, conditions))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 @lru_cache(maxsize=10_000)
@@ -70,8 +72,9 @@ def works_of(
     """
     works = []
     try:
-        for one, part in _parts(stage, view):
-            work = _work(one, part, had, Work(stage.name, number, root, folder=folder, known=dict(known)))
+        outline = Work(stage.name, number, root, folder=folder, known=dict(known), holds=place_of_withheld(stage))
+        for one, part in _parts(stage, view, had):
+            work = _work(one, part, had, outline)
             if work is not None:
                 works.append(work)
     except (Untranslatable, _TooMuch):
@@ -121,7 +124,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         tables=sheet.tables,
         schema=segment_schema(made.columns, stage),
         found=sheet.found,
-        by_row=stage.kind == LINEAR and _only_found(statement, sheet, view),
+        by_row=stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view),
         plain=made.plain,
         functions=_functions(stage),
         few=few,
@@ -147,13 +150,13 @@ def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:
     return not fresh & seen and not any(segment.minus for log in view.logs.values() for segment in log.fresh)
 
 
-def _parts(stage: Stage, view: Batch) -> list[tuple[Stage, Batch]]:
+def _parts(stage: Stage, view: Batch, had: StageResult | None) -> list[tuple[Stage, Batch]]:
     """A stage that works tuple by tuple is spread over tasks, each with some of the new segments.
 
     What indexes find can be looked at piece by piece; rows that are joined with members would come again with every
-    piece, so those are another part.
+    piece, so those are another part. Where it looks at what it has shown, all of that must meet.
     """
-    if stage.kind != LINEAR:
+    if stage.kind != LINEAR or corrects_tuples(stage, view, had):
         return [(stage, view)]
     stages = [stage]
     match = next((op for op in stage.plan.walk() if isinstance(op, StreamMatch)), None)

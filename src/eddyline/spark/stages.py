@@ -12,10 +12,11 @@ how far each has come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.revision import ReviseIf, StreamRevise, WindowRevise
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.sharing import NUMBER, LastNumbers, StreamMatch
 from eddyline.algebra.stream import (
@@ -52,6 +53,8 @@ class Stage:
     plan: Operator
     columns: tuple[str, ...]  # of the log it writes
     written: Schema | None = None  # of that log, if it is not what the plan gives
+    revise: ReviseIf | None = None  # which corrections of its log are shown; without it, all are
+    of: str | None = None  # the query whose setting that is, if it is read by another
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -94,8 +97,7 @@ def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
     if plan.tagged or any(isinstance(op, Tagger) or "tag" in type(op).__module__ for op in plan.walk()):
         raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
     stages: list[Stage] = []
-    root = _Cutter(name, stages).rest_of(plan)
-    stages.append(Stage(name, _kind(root), root, columns))
+    stages.append(_Cutter(name, stages).stage(name, plan, columns))
     return stages
 
 
@@ -103,6 +105,14 @@ class _Cutter:
     def __init__(self, query: str, stages: list[Stage]) -> None:
         self._query = query
         self._stages = stages
+
+    def stage(self, name: str, plan: Operator, columns: tuple[str, ...]) -> Stage:
+        """A stage whose log is what a plan gives, as far as that is shown."""
+        revise, of = None, None
+        if isinstance(plan, StreamRevise | WindowRevise):
+            revise, of, plan = plan.revise, plan.of if isinstance(plan, StreamRevise) else None, plan.input
+        root = self.rest_of(plan)
+        return Stage(name, _kind(root), root, columns, revise=revise, of=of)
 
     def rest_of(self, plan: Operator) -> Operator:
         """The plan of the last stage, everything that must be a stage of its own cut off below it."""
@@ -137,10 +147,10 @@ class _Cutter:
         return self._stage(plan)
 
     def _stage(self, plan: StreamOp) -> StreamReceive:
-        rest = self.rest_of(plan)
-        name = f"{self._query}/{len(self._stages) + 1}"
         columns = tuple(f"c{i}" for i in range(len(plan.schema)))
-        self._stages.append(Stage(name, _kind(rest), rest, columns))
+        rest = self.stage("", plan, columns)  # what it reads has its names before it
+        name = f"{self._query}/{len(self._stages) + 1}"
+        self._stages.append(replace(rest, name=name))
         fields = tuple(Field(f.name, f.type, f.relation) for f in plan.schema.fields)
         return StreamReceive(name, Schema(fields))
 

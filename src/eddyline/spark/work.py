@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
+from eddyline.algebra.revision import ReviseIf
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.window import Scan
@@ -22,8 +24,9 @@ from eddyline.spark.evaluate.frames import Frame, Frames, grouped
 from eddyline.spark.evaluate.kept import Correctable, changes_of_slices, correctable_or_reason
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
-from eddyline.spark.evaluate.tuples import NET, changes, log_of
+from eddyline.spark.evaluate.tuples import NET, changes, log_of, tuples
 from eddyline.spark.evaluate.windows import T
+from eddyline.spark.evaluate.withheld import Shown, as_shown
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.numbering import last_numbers, of_standing_members
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
@@ -42,8 +45,20 @@ def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int)
     made = _changes(stage, view, had)
     if made is None:
         return None
-    frame, system = made
-    return frame.selectExpr(f"{number}L AS {BATCH}", *system, *columns_of(len(stage.schema)))
+    frame = made.rows.selectExpr(f"{number}L AS {BATCH}", *made.system, *columns_of(len(stage.schema)))
+    return frame if made.withheld is None else frame.unionByName(made.withheld, allowMissingColumns=True)
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """The rows that a stage adds to its log, with columns of ours in front; and where corrections are withheld.
+
+    That is told by rows without a weight, which whoever writes the log takes out.
+    """
+
+    rows: Frame
+    system: list[str]
+    withheld: Frame | None = None
 
 
 def once_frame(plan: Operator, view: Batch) -> DataFrame:
@@ -55,29 +70,40 @@ def once_frame(plan: Operator, view: Batch) -> DataFrame:
     return ranked.orderBy(RANK).select(*made.columns)
 
 
-def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame, list[str]] | None:
+def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | None:
     diff = f"CAST({DIFF} AS TINYINT) AS {DIFF}"
     if stage.kind == NUMBERS:
         frame = _numbers(stage, view, had)
-        return None if frame is None else (frame, [INDEX, TICK, diff])
+        return None if frame is None else _Changes(frame, [INDEX, TICK, diff])
+    if stage.kind == LINEAR and corrects_tuples(stage, view, had):
+        assert had is not None
+        return _corrected(stage, view, had, [INDEX, TICK, diff])
     if stage.kind == LINEAR:
         frame = _linear(stage, view)
-        return None if frame is None else (frame, [INDEX, TICK, diff])
+        return None if frame is None else _Changes(frame, [INDEX, TICK, diff])
     if stage.kind == SLICES:
         plan = correctable_or_reason(stage.plan)
         assert isinstance(plan, Correctable)
         frame = changes_of_slices(plan, view)
-        return None if frame is None else (frame, [TICK, diff])
+        return None if frame is None else _Changes(frame, [TICK, diff])
     desired = _desired(stage, view)
     if desired is None:
         return None
     extra = [key for key in desired.keys if key != T]
     said = _said(stage, view, desired, had)
+    withheld = None
+    if stage.revise is not None:
+        view.looked.append(desired.again)
+        if said.rows is not None:
+            shown = _as_shown(stage.revise, desired, said.rows, view)
+            desired = replace(desired, rows=shown.rows)
+            withheld = shown.withheld.selectExpr(f"{T} AS {TICK}", DIFF, *extra)
     if stage.kind in (STREAM, LOOKUP):
         member = columns_of(desired.width)[stage.member] if stage.counts_for_each else None
-        return difference.stream_difference(desired, said, member), [INDEX, TICK, diff, *extra]
+        system = [INDEX, TICK, diff, *extra]
+        return _Changes(difference.stream_difference(desired, said, member), system, withheld)
     if stage.kind == RELATION:
-        return difference.relation_difference(desired, said), [TICK, diff]
+        return _Changes(difference.relation_difference(desired, said), [TICK, diff])
     if view.members is None or view.members.together:
         member = None if view.members is None else columns_of(desired.width)[-1]
         frame = difference.window_difference(desired, said, member)
@@ -87,7 +113,43 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> tuple[Frame,
     if isinstance(stage.plan, WindowSort):
         frame = with_rank(stage.plan, frame, [NUMBER, DIFF, HEADER], len(stage.schema))
         system.append(f"CAST({RANK} AS BIGINT) AS {RANK}")
-    return frame, system
+    return _Changes(frame, system, withheld)
+
+
+def _as_shown(revise: ReviseIf, desired: Desired, said: Frame, view: Batch) -> Shown:
+    """What should be said of windows, with what is shown of them in place of corrections that do not matter."""
+    head, columns = desired.head, columns_of(desired.width)
+    rows = said.where(f"NOT {HEADER}") if HEADER in said.columns else said
+    named = rows.selectExpr(*(f"{TICK} AS {T}" if key == T else key for key in head), *columns, DIFF)
+    standing = grouped(named, [*head, *columns], [NET]).where(f"{DIFF} > 0")
+    return as_shown(revise, desired.rows, standing, head, desired.width, view, desired.place)
+
+
+def corrects_tuples(stage: Stage, view: Batch, had: StageResult | None) -> bool:
+    """Whether a stage that works tuple by tuple has to look at what it has shown: it may have shown something else."""
+    if stage.revise is None or had is None or not had.segments or view.indexes != EVERYTHING:
+        return False
+    return bool(view.asked_again) or any(segment.minus for segment in log_of(stage.plan, view).fresh)
+
+
+def _corrected(stage: Stage, view: Batch, had: StageResult, system: list[str]) -> _Changes:
+    """What a stream should show of the ticks in question, less what it has shown."""
+    assert stage.revise is not None
+    log, width = log_of(stage.plan, view), len(stage.schema)
+    ticks = (log.touched | view.asked_again).coarser()
+    view.looked.append(ticks)
+    head, columns = [INDEX, TICK], columns_of(width)
+    desired = tuples(stage.plan, view, ticks)
+    if since := view.since.get(log.name):
+        desired = desired.where(f"{INDEX} > {since}")
+    segments = [segment for segment in had.segments if ticks.meets(*segment.tick)]
+    said = _read_log(stage, view, {INDEX: "BIGINT", TICK: "BIGINT", DIFF: "TINYINT"}, segments)
+    standing = grouped(said.where(ticks.condition(TICK)), [*head, *columns], [NET]).where(f"{DIFF} > 0")
+    shown = as_shown(stage.revise, desired, standing, head, width, view, TICK)
+    plus = shown.rows.selectExpr(*head, *columns, f"1 AS {DIFF}")
+    both = plus.unionAll(standing.selectExpr(*head, *columns, f"-1 AS {DIFF}"))
+    rows = grouped(both, [*head, *columns], [NET]).where(f"{DIFF} <> 0")
+    return _Changes(rows, system, shown.withheld.selectExpr(TICK, DIFF))
 
 
 def _numbers(stage: Stage, view: Batch, had: StageResult | None) -> Frame | None:
@@ -148,6 +210,11 @@ def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segmen
         system.update({NUMBER: "BIGINT", HEADER: "BOOLEAN"})
     elif stage.kind != RELATION:
         system[INDEX] = "BIGINT"
+    return _read_log(stage, view, system, segments)
+
+
+def _read_log(stage: Stage, view: Batch, system: Mapping[str, str], segments: Sequence[Segment]) -> Frame:
+    """What a stage has written: columns of ours with their types, and its own as c0, c1, …"""
     own = {name: spark_type(f.type) for name, f in zip(stage.columns, stage.schema.fields, strict=True)}
     values = [f"{back_quoted(name)} AS c{i}" for i, name in enumerate(stage.columns)]
     view.on_read(sum(segment.rows for segment in segments))

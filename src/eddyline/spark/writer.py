@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from eddyline.columnar.types import arrow_type
-from eddyline.kernels.task import Reference
+from eddyline.kernels.task import PLACE, Reference
 from eddyline.kernels.task import written as written_by_task
-from eddyline.log.segment import DIFF, Segment
+from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
+from eddyline.log.withheld import Stretch
 from eddyline.spark.evaluate.difference import HEADER
+from eddyline.spark.evaluate.evaluate import TICKS, domain
 from eddyline.spark.evaluate.frames import Frame
-from eddyline.spark.stages import Stage, numbered_by
+from eddyline.spark.stages import LINEAR, Stage, is_relation, numbered_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 _REFERENCE = (
     "stage STRING, path STRING, rows BIGINT, size BIGINT, seq ARRAY<BIGINT>, index ARRAY<BIGINT>, "
-    "tick ARRAY<BIGINT>, minus BIGINT, place ARRAY<BIGINT>"
+    "tick ARRAY<BIGINT>, minus BIGINT, place ARRAY<BIGINT>, withheld ARRAY<ARRAY<BIGINT>>"
 )
 _PAIR = pa.list_(pa.int64())
 _ARROW_REFERENCE = pa.schema(
@@ -32,6 +34,7 @@ _ARROW_REFERENCE = pa.schema(
         **dict.fromkeys(("seq", "index", "tick"), _PAIR),
         "minus": pa.int64(),
         "place": _PAIR,
+        "withheld": pa.list_(_PAIR),
     }
 )
 _SYSTEM = {DIFF: pa.int8(), HEADER: pa.bool_()}
@@ -56,17 +59,32 @@ def folder_of(stage: Stage) -> str:
     return f"results/{numbered_by(stage.name)}"
 
 
+def place_of_withheld(stage: Stage) -> str:
+    """The column that tells where a correction is withheld, if the stage withholds any."""
+    if stage.revise is None:
+        return ""
+    by_tick = stage.kind == LINEAR or is_relation(stage.plan) or domain(stage.plan) == TICKS
+    return TICK if by_tick else PLACE
+
+
+def withheld_by_stage(references: Iterable[Reference]) -> dict[str, list[Stretch]]:
+    found: dict[str, list[Stretch]] = {}
+    for reference in references:
+        found.setdefault(reference.stage, []).extend(reference.withheld)
+    return found
+
+
 def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: str) -> DataFrame:
     """The rows of a DataFrame as segments of a stage's log; gives references to them."""
     made = cast("DataFrame", frame)
     root, name = storage.root, stage.name
-    names = segment_schema(made.columns, stage).names
+    names, holds = segment_schema(made.columns, stage).names, place_of_withheld(stage)
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         renamed = (batch.rename_columns(names) for batch in batches)
-        for reference in written_by_task(renamed, name, batch, Storage(root), folder):
-            assert reference.segment is not None
-            row = {"stage": name, **reference.segment.to_json()}
+        for reference in written_by_task(renamed, name, batch, Storage(root), folder, holds):
+            segment = {} if reference.segment is None else reference.segment.to_json()
+            row = {"stage": name, **segment, "withheld": [list(stretch) for stretch in reference.withheld]}
             yield pa.RecordBatch.from_pylist([row], schema=_ARROW_REFERENCE)
 
     return made.mapInArrow(write, _REFERENCE)
@@ -74,8 +92,13 @@ def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: st
 
 def references_of(rows: Sequence[Row]) -> list[Reference]:
     """What a frame made by `written` has given."""
-    values: list[dict[str, Any]] = [row.asDict() for row in rows]
-    return [Reference(value.pop("stage"), Segment.from_json(value)) for value in values]
+    return [_reference(row.asDict()) for row in rows]
+
+
+def _reference(value: dict[str, Any]) -> Reference:
+    stage, withheld = value.pop("stage"), value.pop("withheld")
+    stretches = tuple((low, high, count) for low, high, count in withheld)
+    return Reference(stage, None if value["path"] is None else Segment.from_json(value), withheld=stretches)
 
 
 def segments_by_stage(references: Iterable[Reference]) -> dict[str, list[Segment]]:

@@ -12,7 +12,7 @@ from eddyline.language import syntax
 from eddyline.language.parsing.base import UNITS
 from eddyline.language.parsing.query import QueryParser
 
-_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH", "SHOW")
+_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH", "SHOW", "FLUSH")
 _KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
 _RETENTION = "a length of time such as '10 minutes' or a number of ticks"
 _INTERVAL_UNITS = (
@@ -35,6 +35,17 @@ class StatementParser(QueryParser):
             begins_statement = self._is_word(*_BEGINNINGS) or self._at_notation()
             hint = f"is a ; missing before {self._curr.text}?" if begins_statement else self._misspelt()
             self._fail(f"unexpected {self._curr.text!r}", hint=hint)
+        return found
+
+    def condition_of(self, tokens: list[Token], sql: str) -> exp.Expr:
+        """A condition by itself, as the text of a setting holds it."""
+        self.reset()
+        self.sql = sql
+        self._chunks = [tokens]
+        self._advance_chunk()
+        found = self._expression_needed("a condition")
+        if self._curr:
+            self._fail(f"unexpected {self._curr.text!r}")
         return found
 
     def _parse_statement(self) -> exp.Expr | None:
@@ -63,6 +74,7 @@ class StatementParser(QueryParser):
             "DELETE": self._delete,
             "ATTACH": self._attach,
             "SHOW": self._show,
+            "FLUSH": self._flush,
         }.get(keyword)
         if parse is not None:
             self._advance()
@@ -303,6 +315,10 @@ class StatementParser(QueryParser):
         since = self._primary_of_start() if self._word("SINCE") else None
         limit = exp.Literal.number(self._whole_number("how many at most")) if self._word("LIMIT") else None
         return syntax.ShowRevisions(this=name, since=since, limit=limit)
+
+    def _flush(self) -> syntax.FlushRevisions:
+        self._need_word("REVISIONS", hint="write FLUSH REVISIONS, or FLUSH REVISIONS OF a query")
+        return syntax.FlushRevisions(this=self._name("a query") if self._word("OF") else None)
 
     def _pattern_asked(self) -> exp.Expr | None:
         return self._string("a pattern in quotes") if self._word("LIKE") else None

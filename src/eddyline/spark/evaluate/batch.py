@@ -76,6 +76,12 @@ class Batch:
     slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation
     #: if there is a list, what slices cannot answer is put there instead of being answered from tuples
     doubts: list[Frame] | None = None
+    #: where corrections are withheld that are to be shown now, in terms of where the stage has its windows
+    asked_again: Spans = NOTHING
+    #: whose corrections are all shown: those of some members of a query class, or of everybody if it is empty
+    flushed: frozenset[int] | None = None
+    settled: Spans = NOTHING  # where nothing can change any more, so that all is shown as it is
+    looked: list[Spans] = field(default_factory=list)  # told where something may have been said before
 
     def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
         """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""

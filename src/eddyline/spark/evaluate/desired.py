@@ -63,25 +63,27 @@ def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
         before, count = looped.visible_before(leaf, batch), known.visible(batch.now.closed)
         hit = looped.touched(leaf, batch, log_of(leaf.input, batch).touched)
         numbers = (hit.grown(after=int(with_next)) | Spans.of([(before, count - 1)])).within(0, count - 1)
+        numbers |= batch.asked_again.within(0, before - 1)
         return Scope(by, numbers, numbers.within(0, before - 1))
     reached = isinstance(_leaf(plan), HopWindow)
     now, before = (batch.now.reached, batch.before.reached) if reached else (batch.now.closed, batch.before.closed)
     ticks = changed(plan, batch)
     if with_next:
         ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
-    ticks = ticks.within(LOW, now)
+    ticks = (ticks | batch.asked_again).within(LOW, now)
     return Scope(by, ticks, ticks.within(LOW, before))
 
 
 def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
     assert isinstance(leaf, RowWindow)
     log = log_of(leaf.input, batch)
-    if not log.fresh:
+    if not log.fresh and not batch.asked_again:
         return Scope(INDEXES, NOTHING, NOTHING)
     fresh = {segment.path for segment in log.fresh}
     had = max((s.index[1] for s in log.segments if s.path not in fresh), default=0)
     # windows in the gap behind the last tuple come with the next one
-    lowest = min(had + 1, *(segment.index[0] for segment in log.fresh))
+    asked = [low for low, _ in batch.asked_again]
+    lowest = min(had + 1, *asked, *(segment.index[0] for segment in log.fresh))
     if any(segment.minus for segment in log.segments):
         # the tuple before may be gone, then windows in the gap come only now; and if it goes now, so do the windows
         # behind the last one that is left
@@ -179,7 +181,7 @@ def _differences(made: Windows, leaving: bool, scope: Scope) -> Frame:
 def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     """For a CQL relation: its changes (with `_n`, how many enter or leave), or a stream made of them."""
     below = plan.inputs[0]
-    ticks = changed_relation(below, batch)
+    ticks = changed_relation(below, batch) | batch.asked_again
     if not ticks:
         return None
     asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
