@@ -13,8 +13,8 @@ from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.extent import Extent
 
 STREAM, WINDOWS, RELATION, TAGS = "stream", "windows", "relation", "tags"
-#: how answers are corrected: from the tuples of their windows, or from what was added up before
-UPSTREAM, DOWNSTREAM = "upstream", "downstream"
+#: how answers are corrected: from the tuples of their windows, from what was added up before, or as costs less
+UPSTREAM, DOWNSTREAM, AUTO = "upstream", "downstream", "auto"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class BoundQuery:
     history: bool = False  # whether it first answers over what has passed
     since: int | None = None  # the first tick of the past that counts
     priority: int = 1  # its share of the machine, beside those of other queries
-    revisions: str = UPSTREAM  # how its answers are corrected
+    revisions: str = AUTO  # how its answers are corrected
 
     @cached_property
     def functions(self) -> tuple[UserFunction, ...]:

@@ -223,7 +223,7 @@ class Core:
                 return
             values = self.storage.read_table(many.values)
             query = self.definitions.bind_template(
-                definition.text, types_of(values), many.looks_back, many.since, many.priority
+                definition.text, types_of(values), many.looks_back, many.since, many.priority, many.revisions
             )
             self.add_set(many, query, values)
             return

@@ -13,7 +13,7 @@ from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
 from eddyline.binder.setting import checked_priority
 from eddyline.binder.statement import StatementBinder, Step
-from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.catalog.catalog import AUTO, BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.database.sets import QuerySet
 from eddyline.database.statements import QueryRecord
@@ -86,9 +86,11 @@ class Definitions:
         looks_back: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revisions: str = AUTO,
     ) -> BoundQuery:
         """A query with parameters, of which these types are known."""
-        query = replace(self._binder.template(parse_statement(text), types), priority=checked_priority(priority))
+        query = self._binder.template(parse_statement(text), types)
+        query = replace(query, priority=checked_priority(priority), revisions=revisions)
         return from_history(query, since) if looks_back else query
 
     # -- queries ------------------------------------------------------------------------------------------------------

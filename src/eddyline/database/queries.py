@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.binder.setting import checked_way
+from eddyline.catalog.catalog import AUTO
 from eddyline.database.core import Core, types_of
 from eddyline.database.definitions import StandingSet
 from eddyline.database.given import checked_text, checked_tick
@@ -48,6 +50,7 @@ class Queries:
         history: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revisions: str = AUTO,
     ) -> QuerySetHandle:
         """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
 
@@ -57,12 +60,21 @@ class Queries:
 
         With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
         is not before that tick. `priority`, from 1 to 10, is the weight of their share beside other queries.
+        `revisions` says how their answers are corrected: 'auto', 'upstream' or 'downstream'.
         """
         with noted(template):
-            return self._created(template, constants, name, history, since, priority)
+            checked_way(revisions, repr(revisions))
+            return self._created(template, constants, name, history, since, priority, revisions)
 
     def _created(
-        self, template: str, constants: Any, name: str | None, history: bool, since: int | None, priority: int
+        self,
+        template: str,
+        constants: Any,
+        name: str | None,
+        history: bool,
+        since: int | None,
+        priority: int,
+        revisions: str,
     ) -> QuerySetHandle:
         core = self._core
         core.check()
@@ -80,7 +92,9 @@ class Queries:
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
-            query = core.definitions.bind_template(template, types_of(values), looks_back, since, priority)
+            query = core.definitions.bind_template(
+                template, types_of(values), looks_back, since, priority, revisions
+            )
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
@@ -91,9 +105,8 @@ class Queries:
                 assert seat is not None
                 number = core.statements.next_number
                 first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
-                record = SetRecord(
-                    first, values.num_rows, f"catalog/{number:012d}.parquet", looks_back, since, priority
-                )
+                file = f"catalog/{number:012d}.parquet"
+                record = SetRecord(first, values.num_rows, file, looks_back, since, priority, revisions)
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
                 many = core.add_set(record, query, values)

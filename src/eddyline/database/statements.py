@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddyline.catalog.catalog import AUTO
 from eddyline.log.answers import Reading, Seat
 from eddyline.log.storage import Storage
 
@@ -56,6 +57,7 @@ class SetRecord:
     looks_back: bool = False
     since: int | None = None
     priority: int = 1
+    revisions: str = AUTO
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class StageResult:
 
     `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began. Where each
     member of a query class counts for itself, `numbers` say how far each had come before the batch that wrote them.
+    A log that is written `anew` holds nothing of what it held before; put together, `since` is the batch that did so.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -35,6 +36,8 @@ class StageResult:
     minus: int = 0
     failed: str = ""  # why the query has stopped for good
     numbers: tuple[Segment, ...] = ()
+    anew: bool = False
+    since: int = -1
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,6 +49,8 @@ class StageResult:
             "minus": self.minus,
             "failed": self.failed,
             "numbers": [segment.to_json() for segment in self.numbers],
+            "anew": self.anew,
+            "since": self.since,
         }
 
     @classmethod
@@ -54,7 +59,8 @@ class StageResult:
         touched = tuple((low, high) for low, high in value["touched"])
         numbers = tuple(Segment.from_json(segment) for segment in value.get("numbers", ()))
         counts = value["plus"], value["minus"]
-        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers)
+        again = value.get("anew", False), value.get("since", -1)
+        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, *again)
 
     @property
     def files(self) -> list[str]:
@@ -148,10 +154,12 @@ class Results:
             had = self.stages.get(name, StageResult())
             self.stages[name] = replace(
                 added,
-                segments=(*had.segments, *added.segments),
+                segments=added.segments if added.anew else (*had.segments, *added.segments),
                 plus=had.plus + added.plus,
                 minus=had.minus + added.minus,
                 numbers=added.numbers or had.numbers,
+                anew=False,
+                since=record.batch if added.anew else had.since,
             )
         for name, taken in record.scans.items():
             self.scans.setdefault(name, []).append(taken)
@@ -178,11 +186,13 @@ class Results:
                 self.stages[name] = replace(stage, segments=tuple(exchange.applied(stage.segments)))
 
     def rest_on(self, base: Results) -> None:
-        """Take over the segments of a snapshot; what was added after it stays as it is."""
+        """Take over the segments of a snapshot; what was added after it stays as it is, and what went is gone."""
         for name, stage in base.stages.items():
             if name in self.stages:
-                later = [s for s in self.stages[name].segments if s.seq[0] > base.last.batch]
-                self.stages[name] = replace(self.stages[name], segments=(*stage.segments, *later))
+                own = self.stages[name]
+                later = [s for s in own.segments if s.seq[0] > base.last.batch]
+                earlier = stage.segments if own.since <= base.last.batch else ()
+                self.stages[name] = replace(own, segments=(*earlier, *later))
 
     def to_json(self) -> dict[str, Any]:
         last = replace(self.last, stages={}, scans={}, positions={})

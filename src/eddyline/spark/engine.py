@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import Form
 from eddyline.algebra.user_function import UserFunction
-from eddyline.catalog.catalog import DOWNSTREAM, BoundQuery
+from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
@@ -47,7 +46,7 @@ from eddyline.spark.staging import Staging
 from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
-from eddyline.spark.templates import constants_of, template_shape
+from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
@@ -138,7 +137,7 @@ class Engine:
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
-        standing = Standing(name, stages, start, history, created, keeps=keeps)
+        standing = Standing(name, stages, start, history, created, keeps=keeps, chooses=query.revisions == AUTO)
         seat = None if self.journal.number else self.seat(query, start)
         self.stand(standing, query, seat)
         return seat
@@ -203,7 +202,9 @@ class Engine:
         keeps = _keeps_slices(query, history)
         stages = () if plan is None else _stages(name, plan, query, keeps)
         entry, arrived, priority = moment.entry, moment.arrived, query.priority
-        return Standing(name, stages, moment.start, history, created, entry, arrived, priority=priority, keeps=keeps)
+        standing = Standing(name, stages, moment.start, history, created, entry, arrived, priority=priority, keeps=keeps)
+        standing.chooses = query.revisions == AUTO
+        return standing
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""
@@ -391,14 +392,14 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
         shape = shape_of(query.plan, query.columns)
-        query.__dict__[SHAPE] = shape and replace(shape, kept=query.revisions == DOWNSTREAM)
+        query.__dict__[SHAPE] = shape and corrected(shape, query)
     found: Shape | None = query.__dict__[SHAPE]
     return found
 
 
 def _keeps_slices(query: BoundQuery, has_past: bool) -> bool:
     """One that looks back answers the past in steps of its own, which say nothing about single tuples."""
-    return query.revisions == DOWNSTREAM and not has_past
+    return query.revisions != UPSTREAM and not has_past
 
 
 def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:

@@ -54,6 +54,7 @@ class Members:
     above: int  # how many constants of HAVING each has
     since: int  # the largest `_since`
     begin: int  # the largest `_begin`
+    latest: int = 0  # the largest number that one was ever given
 
     def frame(self, form: str, frames: Frames) -> Frame:
         return few(self.tables[form].frame(frames))
