@@ -158,9 +158,7 @@ def test_kernels_alone_correct_downstream(several: list[str], given_data: Data, 
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(several, data(), st.sampled_from([1, 3, 7, 1000]), st.randoms(use_true_random=False))
-def test_kernels_alone_change_their_minds(
-    several: list[str], given_data: Data, batch_rows: int, dice: Random
-) -> None:
+def test_kernels_alone_change_their_minds(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
     with kernels_alone(corrections=lambda: Fickle(dice)):
         agree(several, given_data, batch_rows, revisions="auto")
 

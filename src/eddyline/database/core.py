@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
+from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, DefineFunction, DropFunction, Register, Step, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
+from eddyline.database import points
 from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
@@ -250,6 +252,10 @@ class Core:
             elif isinstance(step, Register) and definition.query is not None:
                 self.add(StandingQuery(definition.query, step.query))
                 self.alike.learn(piece, step.query)
+            elif isinstance(step, Connect):
+                points.stand(self, step.point, definition.floor)
+            elif isinstance(step, Disconnect):
+                self.engine.disconnect(step.point.name)
             elif isinstance(step, Withdraw):
                 self.alike.forget(step.name)
                 found = self.definitions.withdraw(step.name)

@@ -65,13 +65,13 @@ class Definitions:
         """Bind a statement; whatever fails before the block ends, the catalog is as it was."""
         catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
         kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
-        functions = dict(catalog.functions)
+        functions, points = dict(catalog.functions), dict(catalog.points)
         taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
         try:
             yield self._binder.bind(statement.tree)
         except BaseException:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
-            catalog.taggers, catalog.functions = taggers, functions
+            catalog.taggers, catalog.functions, catalog.points = taggers, functions, points
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
 

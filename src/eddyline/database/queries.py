@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.binder.connection import check_free
 from eddyline.binder.setting import checked_way
 from eddyline.catalog.catalog import AUTO
 from eddyline.database.core import Core, types_of
@@ -92,9 +93,7 @@ class Queries:
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
-            query = core.definitions.bind_template(
-                template, types_of(values), looks_back, since, priority, revisions
-            )
+            query = core.definitions.bind_template(template, types_of(values), looks_back, since, priority, revisions)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
@@ -160,6 +159,7 @@ class Queries:
             core.check_open()
             checked_text(pattern, "a pattern", hint="'%' drops all queries")
         with core.defining, core.engine.writing:
+            check_free(core.definitions.catalog.queries_like(pattern), core.definitions.catalog)
             core.remember(DROP_LIKE, pattern, _HERE)
             return core.drop_like(pattern)
 

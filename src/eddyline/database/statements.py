@@ -16,7 +16,7 @@ from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
 EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
-FUNCTION = "function"
+FUNCTION, POINT = "function", "connection point"
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class Definition:
     dropped: str | None = None  # the key of the query that DROP ended
     many: SetRecord | None = None
     function: str | None = None  # the hash of the code of the function that it creates
+    floor: int | None = None  # the tick behind which a stream took nothing when a connection point was created on it
 
     def to_json(self) -> dict[str, Any]:
         query = None if self.query is None else _as_json(self.query)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from eddyline.algebra.notation import notation
+from eddyline.binder.connection import Connect, Disconnect, ShowPoints
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import bind_function
 from eddyline.binder.statement import (
@@ -31,6 +32,8 @@ from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
 from eddyline.database.listing import listed
+from eddyline.database.points import connect, disconnect
+from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
@@ -47,6 +50,9 @@ from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
 from eddyline.spark.revising import revise
+
+#: after these, names mean what they meant before
+_NAMES_STAY = Register | Insert | Revise | Show | ShowQueries | ShowFunctions | Connect | Disconnect | ShowPoints
 
 Result = QueryHandle | Rows | Pushed | str | None
 
@@ -67,7 +73,7 @@ class Steps:
                     result = self._step(step, statement)
                     if isinstance(step, Withdraw):
                         core.alike.forget(step.name)
-                    elif not isinstance(step, Register | Insert | Revise | Show | ShowQueries | ShowFunctions):
+                    elif not isinstance(step, _NAMES_STAY):
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
@@ -75,7 +81,7 @@ class Steps:
 
     def _step(self, step: Step, statement: Statement) -> Result:
         if not isinstance(
-            step, Withdraw | WithdrawLike | Show | ShowQueries | DropFunction | ShowFunctions
+            step, Withdraw | WithdrawLike | Show | ShowQueries | DropFunction | ShowFunctions | Disconnect | ShowPoints
         ):  # dropping the query that fails must work when it has failed
             self._core.check()
         if isinstance(step, Define):
@@ -97,6 +103,12 @@ class Steps:
         elif isinstance(step, ShowFunctions):
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())
             return Rows(pa.table([pa.array(column, pa.string()) for column in columns], list(step.columns)))
+        elif isinstance(step, Connect):
+            connect(self._core, step.point, statement)
+        elif isinstance(step, Disconnect):
+            disconnect(self._core, step.point, statement)
+        elif isinstance(step, ShowPoints):
+            return Rows(listed_points(self._core, step))
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):

@@ -317,8 +317,9 @@ class BatchWork:
             return None
         if stretch.after.entry <= query.entry:
             return None  # what this batch takes in came before the query
-        had = self._had.get(stage.name)
-        start = self._start(way, stage)
+        # slices may be kept later than their query begins, and are then those of all that has passed
+        had = self._had.get(query.name if stage.kind == SLICES else stage.name)
+        start = query.start if had is None else had.start
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
@@ -345,11 +346,6 @@ class BatchWork:
             view.indexes = piece.indexes
         keeper = self._keepers.get(query.name)
         return view if keeper is None else keeper.view(stage, view)
-
-    def _start(self, way: _Way, stage: Stage) -> int | None:
-        """The tick at which a query began, as far as it is known; its slices are counted from another one."""
-        had = self._had.get(way.query.name if stage.kind == SLICES else stage.name)
-        return way.query.start if had is None else had.start
 
     def _has_failed(self, way: _Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)

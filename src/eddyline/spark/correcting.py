@@ -10,8 +10,8 @@ is known what they are:
     price       of the change: to make the slices of what has passed from its tuples.
 
 Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of work in tasks,
-learned as so much for each row that is read, and so much for the work as such. All of this may be forgotten at any time:
-what is kept, and since when, is in the records of the batches.
+learned as so much for each row that is read, and so much for the work as such. All of this may be forgotten at any
+time: what is kept, and since when, is in the records of the batches.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Corrections:
         return Choice(keeps=True, from_slices=downstream <= upstream)
 
     def _since(self, known: _Known, outlook: Outlook) -> int:
-        """From which tick on slices are wanted: as far back as corrections have gone, and as a connection point says."""
+        """From which tick on slices are wanted: as far back as corrections have gone, and a connection point goes."""
         return outlook.back(max(int(known.reach), outlook.point or 0))
 
     def spent(self, name: str, outlook: Outlook, choice: Choice, answering: float, keeping: float) -> None:

@@ -126,7 +126,7 @@ def orphans(queries: Sequence[tuple[str, Sequence[Stage]]], results: Results) ->
     found = {}
     for name, stages in queries:
         slices = slices_of(name)
-        if slices in results.stages and all(stage.name != slices for stage in stages):
-            if results.stages[slices].start is not None:
-                found[slices] = StageResult(anew=True)
+        kept = results.stages.get(slices, _NOTHING).start is not None
+        if kept and all(stage.name != slices for stage in stages):
+            found[slices] = StageResult(anew=True)
     return found

@@ -82,10 +82,8 @@ def rows_within(segments: Sequence[Segment], ticks: Spans) -> float:
     """About how many rows of some segments have these ticks, and a little for those that must be passed over."""
     if not segments or not ticks:
         return 0.0
-    lows, highs, rows = (
-        np.array([value(segment) for segment in segments], np.float64)
-        for value in (lambda s: s.tick[0], lambda s: s.tick[1], lambda s: s.rows)
-    )
+    known = np.array([(*segment.tick, segment.rows) for segment in segments], np.float64)
+    lows, highs, rows = known[:, 0], known[:, 1], known[:, 2]
     common = np.zeros(len(segments))
     for low, high in ticks:
         common += np.maximum(0.0, np.minimum(highs, float(high)) - np.maximum(lows, float(low)) + 1)
