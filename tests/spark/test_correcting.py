@@ -13,6 +13,7 @@ import pytest
 import eddyline
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.spark.correcting import Choice, Corrections, Line, Outlook
+from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.explain import Question, corrections_of
 from eddyline.spark.spans import LOW
 from laws.without_spark import kernels_alone
@@ -150,7 +151,8 @@ def test_upstream_reads_the_tuples_of_touched_windows_and_no_others(database: An
         return list(done(given))
 
     touched = (2, 17, 33)
-    with patch("eddyline.spark.batch_work.run", seen):
+    asking = patch("eddyline.spark.evaluate.timed.tuples", wraps=tuples)
+    with patch("eddyline.spark.batch_work.run", seen), asking as asked:
         rows = [{"_op": "=", "_ref": n * WINDOW + 5, "t": n * WINDOW + 5, "k": 0, "x": 0} for n in touched]
         database.stream("s").push(rows)
         database.flush()
@@ -160,9 +162,8 @@ def test_upstream_reads_the_tuples_of_touched_windows_and_no_others(database: An
     assert sorted(segment.tick[0] // WINDOW for segment in plain) == list(touched)
     assert sum(segment.rows for segment in plain) == len(touched) * WINDOW
     # … and within a file, those of the windows alone
-    (work,) = works
-    for n in touched:
-        assert f"BETWEEN {n * WINDOW + 1} AND {(n + 1) * WINDOW}" in work.statement
+    (call,) = asked.call_args_list
+    assert call.args[2].parts == tuple((n * WINDOW + 1, (n + 1) * WINDOW) for n in touched)
 
 
 # -- costs ------------------------------------------------------------------------------------------------------------
