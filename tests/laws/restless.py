@@ -1,12 +1,14 @@
-"""Lanes as busy as they can be: anybody may run aside at any time, and be late."""
+"""Whatever may be decided is decided at random: lanes as busy as they can be, slices that come and go."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Collection
 
+from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.fairness import Pace, Policy
 from eddyline.spark.lanes import Lane, LanesInTurn
+from eddyline.spark.spans import LOW
 from eddyline.spark.standing import Standing
 
 
@@ -41,3 +43,25 @@ def late_lanes(dice: random.Random) -> type[LanesInTurn]:
             return {name: lane for name, lane in super().finished().items() if dice.random() < 0.6}
 
     return LateLanes
+
+
+class Fickle(Corrections):
+    """Slices are kept, made anew from anywhere, asked or not, and given up at any moment."""
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__()
+        self._dice = dice
+        self.made: list[Choice] = []
+
+    def choose(self, name: str, outlook: Outlook) -> Choice:
+        super().choose(name, outlook)  # it must bear whatever comes
+        choice = self._thrown(outlook)
+        self.made.append(choice)
+        return choice
+
+    def _thrown(self, outlook: Outlook) -> Choice:
+        if self._dice.random() < 0.2:
+            return UPSTREAM_ONLY
+        if not outlook.kept or self._dice.random() < 0.15:
+            return Choice(keeps=True, anew=self._dice.choice([LOW, outlook.back(self._dice.randint(0, 12))]))
+        return Choice(keeps=True, from_slices=self._dice.random() < 0.8)

@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 from dataclasses import fields, replace
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import eddyline
 from eddyline.spark.evaluate.kept import windows_of_slices
+from laws.restless import Fickle
 from laws.streams import EXAMPLES, Data, all_queries, data, folded, hop_windows, one_input, time_windows
 from laws.test_sharing import BUSY
 from laws.test_spark import agree
@@ -77,12 +79,17 @@ _OF_DOUBLES = (
 
 
 @settings(max_examples=60 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_events, st.sampled_from(["[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW SLIDE 4 SEC]"]), st.booleans())
-def test_odd_numbers_restarts_and_retention(events: list[Any], window: str, retained: bool) -> None:
-    """Both ways to correct, over databases that are tidied up as often as can be."""
-    with kernels_alone():
-        told = [_told(events, window, retained, way) for way in ("upstream", "downstream")]
-    assert told[0] == told[1]
+@given(
+    _events,
+    st.sampled_from(["[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW SLIDE 4 SEC]"]),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_odd_numbers_restarts_and_retention(events: list[Any], window: str, retained: bool, dice: Random) -> None:
+    """All ways to correct, over databases that are tidied up as often as can be."""
+    with kernels_alone(corrections=lambda: Fickle(dice)):
+        told = [_told(events, window, retained, way) for way in ("upstream", "downstream", "auto")]
+    assert told[0] == told[1] == told[2]
 
 
 def _told(events: list[Any], window: str, retained: bool, revisions: str) -> dict[str, Any]:
@@ -143,6 +150,36 @@ def _plain(answers: list[Any]) -> list[Any]:
 def test_kernels_alone_correct_downstream(several: list[str], given_data: Data, batch_rows: int) -> None:
     with kernels_alone():
         agree(several, given_data, batch_rows, revisions="downstream")
+
+
+@settings(
+    max_examples=150 * EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(several, data(), st.sampled_from([1, 3, 7, 1000]), st.randoms(use_true_random=False))
+def test_kernels_alone_change_their_minds(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
+    with kernels_alone(corrections=lambda: Fickle(dice)):
+        agree(several, given_data, batch_rows, revisions="auto")
+
+
+def test_minds_are_changed() -> None:
+    """In the law above slices are begun, asked and given up."""
+    given_data = Data([{"a": 1, "b": 2, "t": tick} for tick in range(20)] + [{"_op": "-", "_ref": 3}] * 20)
+    fickle: list[Fickle] = []
+
+    def made() -> Fickle:
+        fickle.append(Fickle(Random(4)))
+        return fickle[-1]
+
+    with kernels_alone(corrections=made):
+        rows = [{"_op": "=", "_ref": n % 9 + 1, "a": 1, "b": n, "t": n % 9} for n in range(20)]
+        given_data = Data([{"a": 1, "b": 2, "t": tick} for tick in range(20)] + rows)
+        query = "SELECT a, SUM(b) AS x FROM s [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY a"
+        agree([query], given_data, 1, revisions="auto")
+    choices = [choice for one in fickle for choice in one.made]
+    kinds = {(choice.keeps, choice.anew is not None, choice.from_slices) for choice in choices}
+    assert kinds == {(False, False, False), (True, True, False), (True, False, True), (True, False, False)}
 
 
 @downstream(10)

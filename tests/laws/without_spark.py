@@ -15,6 +15,7 @@ from unittest.mock import patch
 from eddyline.kernels.task import done
 from eddyline.log.merging import Merge
 from eddyline.log.storage import Storage
+from eddyline.spark.correcting import Corrections
 from eddyline.spark.engine import Engine
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import LanesInTurn
@@ -42,10 +43,13 @@ def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[in
 
 
 @contextmanager
-def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterator[None]:
+def kernels_alone(
+    policy: Callable[[], Policy | None] = lambda: None, corrections: Callable[[], Corrections] = Corrections
+) -> Iterator[None]:
     """Engines that are made inside start no Spark. A stage that the kernel does not take fails.
 
-    With a `policy`, databases have lanes, whose steps are done where they would be started.
+    With a `policy`, databases have lanes, whose steps are done where they would be started. `corrections` decide for
+    queries that leave it to them how they are corrected.
     """
     with ExitStack() as stack:
         for starting in ("eddyline.spark.engine", "eddyline.database.opening"):
@@ -56,6 +60,7 @@ def kernels_alone(policy: Callable[[], Policy | None] = lambda: None) -> Iterato
         stack.enter_context(patch("eddyline.spark.engine.run_merges", _merged))
         stack.enter_context(patch("eddyline.spark.engine.Lanes", LanesInTurn))
         stack.enter_context(patch("eddyline.database.core.Policy", policy))
+        stack.enter_context(patch("eddyline.spark.executor.Corrections", corrections))
         stack.enter_context(patch("eddyline.log.storage._sync", lambda path: None))
         stack.enter_context(patch.object(Engine, "start", lambda engine: None))
         stack.enter_context(patch.object(Engine, "flush", _flush))

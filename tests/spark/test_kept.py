@@ -198,8 +198,8 @@ def test_what_cannot_be_corrected_downstream_says_why(database: Any, query: str,
     assert correctable_or_reason(standing.stages[-1].plan) == reason
 
 
-def test_there_is_no_third_way(database: Any) -> None:
-    with pytest.raises(eddyline.EddylineError, match="revisions is 'upstream' or 'downstream', not 'sideways'"):
+def test_there_is_no_fourth_way(database: Any) -> None:
+    with pytest.raises(eddyline.EddylineError, match="revisions is 'auto', 'upstream' or 'downstream', not 'sideways'"):
         database.sql(f"CREATE QUERY q WITH (revisions = 'sideways') AS {SUMS}")
 
 

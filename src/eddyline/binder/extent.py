@@ -35,7 +35,7 @@ def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
         key=_key(node, schema),
         sites=tuple(node.args.get("sites") or ()),
         interval=_interval(node, catalog.tick_micros),
-        retain=_retention(node, catalog.tick_micros),
+        retain=retained_ticks(node.args.get("retain"), catalog.tick_micros),
         format=node.args.get("using"),
         options=tuple((option.args["this"].lower(), option.args["value"]) for option in node.args.get("options") or ()),
     )
@@ -102,9 +102,8 @@ def _interval(node: syntax.Extent, tick_micros: int) -> int | None:
     return ticks
 
 
-def _retention(node: syntax.Extent, tick_micros: int) -> int | None:
+def retained_ticks(retain: exp.Expr | None, tick_micros: int) -> int | None:
     """RETAIN in ticks. None is retained for ever; 0 takes nothing that is late in its stream."""
-    retain = node.args.get("retain")
     if retain is None:
         return None
     position = position_of(retain)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from eddyline.binder.position import position_of
 from eddyline.binder.revise_if import with_revise_if
-from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM, BoundQuery
+from eddyline.catalog.catalog import AUTO, DOWNSTREAM, UPSTREAM, BoundQuery
 from eddyline.errors import DuplicateName, InvalidDefinition, Position, UnknownName, nearest
 from eddyline.language import syntax
 
@@ -39,6 +39,13 @@ def checked_priority(value: object, position: Position | None = None) -> int:
     return value
 
 
+def checked_way(way: object, text: str, position: Position | None = None) -> str:
+    """How answers are corrected; `text` is how the user has put it."""
+    if way not in (UPSTREAM, DOWNSTREAM, AUTO):
+        raise InvalidDefinition(f"revisions is '{AUTO}', '{UPSTREAM}' or '{DOWNSTREAM}', not {text}", position)
+    return str(way)
+
+
 def _priority(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     text = value.sql()
     number = int(text) if text.isdigit() else text
@@ -47,9 +54,7 @@ def _priority(query: BoundQuery, value: exp.Expr) -> BoundQuery:
 
 def _revisions(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     way = value.name.lower() if isinstance(value, exp.Literal) and value.is_string else ""
-    if way not in (UPSTREAM, DOWNSTREAM):
-        raise InvalidDefinition(f"revisions is '{UPSTREAM}' or '{DOWNSTREAM}', not {value.sql()}", position_of(value))
-    return replace(query, revisions=way)
+    return replace(query, revisions=checked_way(way, value.sql(), position_of(value)))
 
 
 def _revise_if(query: BoundQuery, value: exp.Expr) -> BoundQuery:

@@ -15,6 +15,7 @@ from eddyline.algebra.tag import Tagger
 from eddyline.algebra.types import DataType
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.attach import USER, bind_attach, bind_continuous
+from eddyline.binder.connection import Connect, Disconnect, ShowPoints, bind_point, bound_drop, check_free, shown
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
@@ -28,6 +29,7 @@ from eddyline.binder.scope import FromScope, Relation
 from eddyline.binder.setting import with_settings
 from eddyline.binder.window import tick_of
 from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import (
     DuplicateName,
@@ -145,9 +147,10 @@ class AttachOnce:
     tagger: Tagger
 
 
-_Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction
-_Asking = Show | ShowQueries | ShowFunctions | ShowRevisions
-Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | _Asking
+_Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction | Connect | Disconnect
+#: statements that change nothing
+Asking = Show | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints
+Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | Asking
 
 
 @dataclass
@@ -230,6 +233,9 @@ class StatementBinder:
         name, kind = node.this.text_form, node.args["kind"]
         if kind == "FUNCTION":
             return self._drop_function(node)
+        if kind == "CONNECTION POINT":
+            found = bound_drop(node, self.catalog)
+            return [] if found is None else [self._disconnected(found)]
         if kind != "QUERY":
             raise NotSupported(f"a {kind.lower()} stays as long as the script runs", position_of(node))
         if self.catalog.query(name) is None and self.catalog.is_one_of_many(name):
@@ -240,8 +246,27 @@ class StatementBinder:
             guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
             hint = f"did you mean {guess}?" if guess else None
             raise UnknownName(f"there is no query {name}", position_of(node.this), hint)
+        if not node.args.get("cascade"):
+            check_free([name], self.catalog, position_of(node.this))
+        gone: list[Step] = [self._disconnected(point) for point in self.catalog.points_on(name)]
         self.catalog.drop_query(name)
-        return [Withdraw(self.catalog.names[name.lower()])]
+        return [*gone, Withdraw(self.catalog.names[name.lower()])]
+
+    def _create_point(self, node: syntax.CreatePoint) -> list[Step]:
+        point = bind_point(node, self.catalog)
+        if point is None:
+            return []
+        self.catalog.points[point.name.lower()] = point
+        return [Connect(point)]
+
+    def _disconnected(self, point: ConnectionPoint) -> Disconnect:
+        del self.catalog.points[point.name.lower()]
+        return Disconnect(point)
+
+    def _show_points(self, node: syntax.ShowPoints) -> list[Step]:
+        self._shown += 1
+        points = self.catalog.points_like(node.this.name if node.this else "%")
+        return [shown(f"points{self._shown}", points, self.catalog)]
 
     def _drop_function(self, node: syntax.Drop) -> list[Step]:
         name, functions = node.this.text_form, self.catalog.functions
@@ -261,6 +286,7 @@ class StatementBinder:
 
     def _drop_queries(self, node: syntax.DropQueries) -> list[Step]:
         names = tuple(self.catalog.queries_like(node.this.name))
+        check_free(names, self.catalog, position_of(node.this))
         for name in names:
             self.catalog.drop_query(name)
         return [WithdrawLike(node.this.name, names)]
@@ -424,6 +450,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.ShowFunctions: StatementBinder._show_functions,
     syntax.ShowRevisions: StatementBinder._show_revisions,
     syntax.FlushRevisions: StatementBinder._flush_revisions,
+    syntax.CreatePoint: StatementBinder._create_point,
+    syntax.ShowPoints: StatementBinder._show_points,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._insert,

@@ -10,11 +10,12 @@ from functools import cached_property
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction, functions_of
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 
 STREAM, WINDOWS, RELATION, TAGS = "stream", "windows", "relation", "tags"
-#: how answers are corrected: from the tuples of their windows, or from what was added up before
-UPSTREAM, DOWNSTREAM = "upstream", "downstream"
+#: how answers are corrected: from the tuples of their windows, from what was added up before, or as costs less
+UPSTREAM, DOWNSTREAM, AUTO = "upstream", "downstream", "auto"
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class BoundQuery:
     history: bool = False  # whether it first answers over what has passed
     since: int | None = None  # the first tick of the past that counts
     priority: int = 1  # its share of the machine, beside those of other queries
-    revisions: str = UPSTREAM  # how its answers are corrected
     revise_if: str | None = None  # which corrections are shown, as written; the plan knows what it means
+    revisions: str = AUTO  # how its answers are corrected
 
     @cached_property
     def functions(self) -> tuple[UserFunction, ...]:
@@ -55,6 +56,7 @@ class Catalog:
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
     functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
+    points: dict[str, ConnectionPoint] = field(default_factory=dict)  # by lower-case name
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
     #: that query, as if it had been made by itself
@@ -89,6 +91,15 @@ class Catalog:
         """The user's functions with names that are LIKE a pattern."""
         wanted = _like(pattern)
         return [function for name, function in self.functions.items() if wanted.fullmatch(name)]
+
+    def points_like(self, pattern: str) -> list[ConnectionPoint]:
+        """The connection points with names that are LIKE a pattern."""
+        wanted = _like(pattern)
+        return [point for name, point in self.points.items() if wanted.fullmatch(name)]
+
+    def points_on(self, name: str) -> list[ConnectionPoint]:
+        """The connection points on a stream or a query."""
+        return [point for point in self.points.values() if point.on.lower() == name.lower()]
 
     def user_of(self, function: UserFunction) -> str | None:
         """Some query that calls a function, in words; None if none does."""

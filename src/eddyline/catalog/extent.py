@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.algebra.retention import Further, horizon_of
 from eddyline.algebra.schema import Schema
 
 SENSED, PUSHED, STORED = "sensed", "pushed", "stored"
@@ -23,6 +24,7 @@ class Extent:
     options: tuple[tuple[str, str], ...] = ()  # OPTIONS, keys lower case
     key: tuple[str, ...] = ()  # KEY: columns of the schema; no two tuples that stand have the same values in them
     retain: int | None = None  # how many ticks behind its latest tuple a stream takes rows and revisions; None: all
+    further: Further = ()  # … and how far back its connection points do
 
     @property
     def is_stream(self) -> bool:
@@ -31,6 +33,10 @@ class Extent:
     @property
     def key_positions(self) -> tuple[int, ...]:
         return tuple(self.schema.names.index(name) for name in self.key)
+
+    def horizon(self, top: int | None) -> int | None:
+        """The smallest tick that it takes, given the largest it has taken; None if it takes all."""
+        return horizon_of(top, self.retain, self.further)
 
     def option(self, key: str) -> str | None:
         return dict(self.options).get(key)

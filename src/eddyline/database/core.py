@@ -15,10 +15,12 @@ import pyarrow as pa
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
+from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, DefineFunction, DropFunction, Register, Step, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
+from eddyline.database import points
 from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
@@ -225,7 +227,7 @@ class Core:
                 self.engine.classes.reserve(many.query.log, many.query.seat.number + many.count - 1)
                 return
             values = self.storage.read_table(many.values)
-            about = many.looks_back, many.since, many.priority, many.revise_if
+            about = many.looks_back, many.since, many.priority, many.revisions, many.revise_if
             query = self.definitions.bind_template(definition.text, types_of(values), *about)
             self.add_set(many, query, values)
             return
@@ -252,6 +254,10 @@ class Core:
             elif isinstance(step, Register) and definition.query is not None:
                 self.add(StandingQuery(definition.query, step.query))
                 self.alike.learn(piece, step.query)
+            elif isinstance(step, Connect):
+                points.stand(self, step.point, definition.floor)
+            elif isinstance(step, Disconnect):
+                self.engine.disconnect(step.point.name)
             elif isinstance(step, Withdraw):
                 self.alike.forget(step.name)
                 found = self.definitions.withdraw(step.name)

@@ -14,7 +14,7 @@ from eddyline.binder.history import from_history
 from eddyline.binder.revise_if import with_revise_if
 from eddyline.binder.setting import checked_priority
 from eddyline.binder.statement import StatementBinder, Step
-from eddyline.catalog.catalog import BoundQuery, Catalog
+from eddyline.catalog.catalog import AUTO, BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.database.sets import QuerySet
 from eddyline.database.statements import QueryRecord
@@ -66,13 +66,13 @@ class Definitions:
         """Bind a statement; whatever fails before the block ends, the catalog is as it was."""
         catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
         kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
-        functions = dict(catalog.functions)
+        functions, points = dict(catalog.functions), dict(catalog.points)
         taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
         try:
             yield self._binder.bind(statement.tree)
         except BaseException:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
-            catalog.taggers, catalog.functions = taggers, functions
+            catalog.taggers, catalog.functions, catalog.points = taggers, functions, points
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
 
@@ -87,10 +87,12 @@ class Definitions:
         looks_back: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revisions: str = AUTO,
         revise_if: str | None = None,
     ) -> BoundQuery:
         """A query with parameters, of which these types are known."""
-        query = replace(self._binder.template(parse_statement(text), types), priority=checked_priority(priority))
+        query = self._binder.template(parse_statement(text), types)
+        query = replace(query, priority=checked_priority(priority), revisions=revisions)
         if revise_if is not None:
             query = with_revise_if(query, revise_if)
         return from_history(query, since) if looks_back else query

@@ -8,6 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.binder.connection import check_free
+from eddyline.binder.setting import checked_way
+from eddyline.catalog.catalog import AUTO
 from eddyline.database.core import Core, types_of
 from eddyline.database.definitions import StandingSet
 from eddyline.database.given import checked_text, checked_tick
@@ -48,6 +51,7 @@ class Queries:
         history: bool = False,
         since: int | None = None,
         priority: int = 1,
+        revisions: str = AUTO,
         revise_if: str | None = None,
     ) -> QuerySetHandle:
         """Create a query for each row of constants: an Arrow table, a frame of pandas or Spark, or columns by name.
@@ -58,10 +62,12 @@ class Queries:
 
         With `history` they first answer over what has passed and is retained, all in one pass; with `since`, over what
         is not before that tick. `priority`, from 1 to 10, is the weight of their share beside other queries.
-        Of their answers, corrections are shown for which `revise_if` holds: `'abs(new - old) > 0.5'`; without, all are.
+        `revisions` says how their answers are corrected: 'auto', 'upstream' or 'downstream'. Of their answers,
+        corrections are shown for which `revise_if` holds: `'abs(new - old) > 0.5'`; without, all are.
         """
         with noted(template):
-            return self._created(template, constants, name, history, since, priority, revise_if)
+            checked_way(revisions, repr(revisions))
+            return self._created(template, constants, name, history, since, priority, revisions, revise_if)
 
     def _created(
         self,
@@ -71,6 +77,7 @@ class Queries:
         history: bool,
         since: int | None,
         priority: int,
+        revisions: str,
         revise_if: str | None,
     ) -> QuerySetHandle:
         core = self._core
@@ -91,7 +98,7 @@ class Queries:
         with core.defining:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
-            about = looks_back, since, priority, revise_if
+            about = looks_back, since, priority, revisions, revise_if
             query = core.definitions.bind_template(template, types_of(values), *about)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
@@ -156,6 +163,7 @@ class Queries:
             core.check_open()
             checked_text(pattern, "a pattern", hint="'%' drops all queries")
         with core.defining, core.engine.writing:
+            check_free(core.definitions.catalog.queries_like(pattern), core.definitions.catalog)
             core.remember(DROP_LIKE, pattern, _HERE)
             return core.drop_like(pattern)
 

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddyline.catalog.catalog import AUTO
 from eddyline.log.answers import Reading, Seat
 from eddyline.log.journal import Flush
 from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
 EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
-FUNCTION = "function"
+FUNCTION, POINT = "function", "connection point"
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class SetRecord:
     looks_back: bool = False
     since: int | None = None
     priority: int = 1
+    revisions: str = AUTO
     revise_if: str | None = None
 
 
@@ -77,6 +79,7 @@ class Definition:
     dropped: str | None = None  # the key of the query that DROP ended
     many: SetRecord | None = None
     function: str | None = None  # the hash of the code of the function that it creates
+    floor: int | None = None  # the tick behind which a stream took nothing when a connection point was created on it
 
     def to_json(self) -> dict[str, Any]:
         query = None if self.query is None else _as_json(self.query)

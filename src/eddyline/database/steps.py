@@ -10,10 +10,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from eddyline.algebra.notation import notation
+from eddyline.binder.connection import Connect, Disconnect, ShowPoints
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import bind_function
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import (
+    Asking,
     AttachOnce,
     Define,
     DefineFunction,
@@ -34,6 +36,8 @@ from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
 from eddyline.database.handle import QueryHandle
 from eddyline.database.listing import listed
+from eddyline.database.points import connect, disconnect
+from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
@@ -51,8 +55,9 @@ from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
 from eddyline.spark.revising import revise
 
-#: statements that change nothing
-_Asking = Show | ShowQueries | ShowFunctions | ShowRevisions
+#: after these, names mean what they meant before
+_NAMES_STAY = Register | Insert | Revise | FlushRevisions | Connect | Disconnect | Asking
+
 Result = QueryHandle | Rows | Pushed | str | None
 
 
@@ -79,7 +84,7 @@ class Steps:
                     result = self._step(step, statement)
                     if isinstance(step, Withdraw):
                         core.alike.forget(step.name)
-                    elif not isinstance(step, Register | Insert | Revise | FlushRevisions | _Asking):
+                    elif not isinstance(step, _NAMES_STAY):
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
@@ -87,7 +92,7 @@ class Steps:
 
     def _step(self, step: Step, statement: Statement) -> Result:
         # dropping the query that fails must work when it has failed
-        if not isinstance(step, Withdraw | WithdrawLike | DropFunction | _Asking):
+        if not isinstance(step, Withdraw | WithdrawLike | DropFunction | Disconnect | Asking):
             self._core.check()
         if isinstance(step, Define):
             self._define(step, statement)
@@ -110,6 +115,12 @@ class Steps:
             return Rows(pa.table([pa.array(column, pa.string()) for column in columns], list(step.columns)))
         elif isinstance(step, ShowRevisions):
             return self._core.revisions.show(step)
+        elif isinstance(step, Connect):
+            connect(self._core, step.point, statement)
+        elif isinstance(step, Disconnect):
+            disconnect(self._core, step.point, statement)
+        elif isinstance(step, ShowPoints):
+            return Rows(listed_points(self._core, step))
         elif isinstance(step, Insert):
             return self._insert(step)
         elif isinstance(step, Revise):

@@ -103,7 +103,12 @@ class Printer(SparkGenerator):
 
     def _drop_statement(self, e: syntax.Drop) -> str:
         exists = "IF EXISTS " if e.args.get("exists") else ""
-        return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}"
+        return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}{' CASCADE' if e.args.get('cascade') else ''}"
+
+    def _create_point(self, e: syntax.CreatePoint) -> str:
+        exists = " IF NOT EXISTS" if e.args.get("exists") else ""
+        retain = f" RETAIN {self.sql(e, 'retain')}" if e.args.get("retain") else ""
+        return f"CREATE CONNECTION POINT{exists} {self.sql(e, 'this')} ON {self.sql(e, 'on')}{retain}"
 
     def _show(self, what: str, e: exp.Expr) -> str:
         return f"SHOW {what} LIKE {self.sql(e, 'this')}" if e.this else f"SHOW {what}"
@@ -264,6 +269,8 @@ class Printer(SparkGenerator):
         syntax.ShowFunctions: lambda self, e: self._show("FUNCTIONS", e),
         syntax.ShowRevisions: _show_revisions,
         syntax.FlushRevisions: _flush_revisions,
+        syntax.CreatePoint: _create_point,
+        syntax.ShowPoints: lambda self, e: self._show("CONNECTION POINTS", e),
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,

@@ -101,9 +101,9 @@ class CreateFunction(exp.Expression):
 
 
 class Drop(exp.Expression):
-    """DROP QUERY / STREAM / TABLE / FUNCTION."""
+    """DROP QUERY / STREAM / TABLE / FUNCTION / CONNECTION POINT; `cascade`: with what is on it."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False, "cascade": False}
 
 
 class DropQueries(exp.Expression):
@@ -132,6 +132,16 @@ class ShowRevisions(exp.Expression):
 
 class FlushRevisions(exp.Expression):
     """FLUSH REVISIONS [OF query]."""
+
+
+class CreatePoint(exp.Expression):
+    """CREATE CONNECTION POINT name ON stream_or_query [RETAIN …]; `retain` as that of an extent."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "on": True, "retain": False, "exists": False}
+
+
+class ShowPoints(exp.Expression):
+    """SHOW CONNECTION POINTS [LIKE 'pattern']."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 

@@ -158,7 +158,7 @@ class Ingest:
         are the new ones. A statement is one step: all of it meets the horizon that stands when it comes, and keys count
         as they are after all of it.
         """
-        horizon = self._journal.state(extent.name).horizon(extent.retain)
+        horizon = extent.horizon(self._journal.state(extent.name).top)
         late = revisions.slice(0, 0)
         if horizon is not None:
             revisions = revisions.filter(pc.greater_equal(revisions.column("_was"), horizon))
@@ -185,7 +185,7 @@ class Ingest:
             rejects=(),
             bytes_read=0,
         )
-        self.append({extent.name: replace(extent, retain=None, key=())}, [chunk])
+        self.append({extent.name: replace(extent, retain=None, further=(), key=())}, [chunk])
         return int(count)
 
     def _check_keys(self, extent: Extent, late: pa.Table, revisions: pa.Table) -> None:
@@ -207,7 +207,7 @@ class Ingest:
             revisions = Revisions(rows, state, self._storage, extent, old)
             table, late, rejected = revisions.table(), revisions.late, revisions.rejected()
         else:
-            horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain)
+            horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
             late = rows.inserts & (rows.tick < horizon)
             table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
         refused = () if settled is None else settled.refused
@@ -221,6 +221,10 @@ class Ingest:
         if keyed is None:
             keyed = self._keyed[extent.name] = KeyedStream(extent, self._journal.state(extent.name), self._storage)
         return keyed
+
+    def retention_changed(self, stream: str) -> None:
+        """What is known of the keys of a stream was known for another horizon."""
+        self._keyed.pop(stream, None)
 
     def _arrival_tick(self) -> int:
         if self._now is not None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from eddyline.algebra.retention import horizon_of
 from eddyline.log.revision_log import Revised, RevisedEntry
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
@@ -94,13 +93,6 @@ class StreamState:
     last_seq: int = 0
     last_index: int = 0
     top: int | None = None  # the largest tick of all tuples that have come, standing or not
-
-    def horizon(self, retain: int | None) -> int | None:
-        """The smallest tick that the stream still takes, if it is retained for so many ticks; None: it takes all.
-
-        Tuples before it are never revised again.
-        """
-        return horizon_of(self.top, retain)
 
     def take(self, segments: Iterable[Segment], arrived: int, top: int | None) -> None:
         for segment in segments:

@@ -40,7 +40,8 @@ def hashes_of_texts(offsets: Ints, data: Bytes) -> Words:
 
 @compiled(
     "void(int8[::1], boolean[::1], int64[::1], int64[::1], int64[::1], boolean[::1],"
-    " int64[::1], int64[::1], boolean[::1], int64[::1], int64, int64, int64, int8[::1], int64[::1], int64[::1])"
+    " int64[::1], int64[::1], boolean[::1], int64[::1], int64, int64, int64, int64[:, ::1], int8[::1],"
+    " int64[::1], int64[::1])"
 )
 def decide(
     kind: npt.NDArray[np.int8],
@@ -56,6 +57,7 @@ def decide(
     fresh: int,
     top: int,
     retain: int,
+    further: Ints,
     fate: npt.NDArray[np.int8],
     whose: Ints,
     horizons: Ints,
@@ -65,13 +67,18 @@ def decide(
     Of each row: its kind, whether it names its tuple by key, the number of its key, the place of the tuple that it
     names by index (-1 if that is not there), its tick. Of each tuple by place: tick, key, whether it stands; the places
     from `fresh` on are for those that come. `holder` has the place of the tuple that has each key, -1 if none. `top` is
-    the largest tick so far, `retain` -1 if all ticks are taken. Given back: the fate of each row, the place of the
-    tuple that it is about (of the one that has its key, if it is TAKEN), and the horizon that it met.
+    the largest tick so far, `retain` -1 if all ticks are taken, `further` how far back connection points reach. Given
+    back: the fate of each row, the place of the tuple that it is about (of the one that has its key, if it is TAKEN),
+    and the horizon that it met.
     """
     for row in range(kind.size):
         horizon = _LOWEST
         if retain >= 0 and top >= _LOWEST + retain:
             horizon = top - retain
+            for point in range(further.shape[0]):
+                ticks, floor = further[point, 0], further[point, 1]
+                reached = top - ticks if top >= _LOWEST + ticks else _LOWEST
+                horizon = min(horizon, max(reached, floor))
         horizons[row] = horizon
         if kind[row] == OTHER:
             continue

@@ -70,7 +70,7 @@ class KeyedStream:
         return hashes[stands], index[stands], tick[stands], seq[stands]
 
     def _horizon(self, state: StreamState) -> int:
-        horizon = state.horizon(self._extent.retain)
+        horizon = self._extent.horizon(state.top)
         return LOWEST if horizon is None else horizon
 
     # -- rows that come -----------------------------------------------------------------------------------------------
@@ -132,6 +132,7 @@ class KeyedStream:
             known,
             LOWEST if state.top is None else state.top,
             -1 if retain is None else retain,
+            np.array(self._extent.further, np.int64).reshape(-1, 2),
             fate,
             whose,
             horizon,

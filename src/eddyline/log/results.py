@@ -27,6 +27,7 @@ class StageResult:
 
     `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began. Where each
     member of a query class counts for itself, `numbers` say how far each had come before the batch that wrote them.
+    A log that is written `anew` holds nothing of what it held before; put together, `since` is the batch that did so.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -38,6 +39,8 @@ class StageResult:
     failed: str = ""  # why the query has stopped for good
     numbers: tuple[Segment, ...] = ()
     withheld: tuple[Stretch, ...] = ()  # where corrections are that are not shown yet, in all
+    anew: bool = False
+    since: int = -1
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -50,6 +53,8 @@ class StageResult:
             "failed": self.failed,
             "numbers": [segment.to_json() for segment in self.numbers],
             **({"withheld": [list(stretch) for stretch in self.withheld]} if self.withheld else {}),
+            "anew": self.anew,
+            "since": self.since,
         }
 
     @classmethod
@@ -59,7 +64,8 @@ class StageResult:
         numbers = tuple(Segment.from_json(segment) for segment in value.get("numbers", ()))
         counts = value["plus"], value["minus"]
         withheld = tuple((low, high, count) for low, high, count in value.get("withheld", ()))
-        return cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, withheld)
+        made = cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, withheld)
+        return replace(made, anew=value.get("anew", False), since=value.get("since", -1))
 
     @property
     def files(self) -> list[str]:
@@ -157,10 +163,12 @@ class Results:
             had = self.stages.get(name, StageResult())
             self.stages[name] = replace(
                 added,
-                segments=(*had.segments, *added.segments),
+                segments=added.segments if added.anew else (*had.segments, *added.segments),
                 plus=had.plus + added.plus,
                 minus=had.minus + added.minus,
                 numbers=added.numbers or had.numbers,
+                anew=False,
+                since=record.batch if added.anew else had.since,
             )
         for name, taken in record.scans.items():
             self.scans.setdefault(name, []).append(taken)
@@ -189,11 +197,13 @@ class Results:
                 self.stages[name] = replace(stage, segments=tuple(exchange.applied(stage.segments)))
 
     def rest_on(self, base: Results) -> None:
-        """Take over the segments of a snapshot; what was added after it stays as it is."""
+        """Take over the segments of a snapshot; what was added after it stays as it is, and what went is gone."""
         for name, stage in base.stages.items():
             if name in self.stages:
-                later = [s for s in self.stages[name].segments if s.seq[0] > base.last.batch]
-                self.stages[name] = replace(self.stages[name], segments=(*stage.segments, *later))
+                own = self.stages[name]
+                later = [s for s in own.segments if s.seq[0] > base.last.batch]
+                earlier = stage.segments if own.since <= base.last.batch else ()
+                self.stages[name] = replace(own, segments=(*earlier, *later))
 
     def to_json(self) -> dict[str, Any]:
         last = replace(self.last, stages={}, scans={}, positions={}, revisions=RevisionLog())

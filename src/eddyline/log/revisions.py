@@ -37,7 +37,7 @@ class Revisions:
     ) -> None:
         """`old` are the versions in the log of the tuples that are revised, and perhaps others, if they are known."""
         self._rows, self._state = rows, state
-        self._stream, self._retain = extent.name, extent.retain
+        self._stream, self._retain, self._further = extent.name, extent.retain, extent.further
         self._positions = np.flatnonzero(rows.revisions)
         self._refs = rows.ref[self._positions]
         known = (self._refs >= 1) & (self._refs <= state.last_index)
@@ -64,7 +64,7 @@ class Revisions:
         rows = self._rows
         moves = rows.replaces & rows.has_tick
         while True:
-            self._judge(horizons(rows.tick, rows.inserts | moves, self._state.top, self._retain))
+            self._judge(horizons(rows.tick, rows.inserts | moves, self._state.top, self._retain, self._further))
             taken = np.zeros(len(rows), dtype=bool)
             taken[self._positions[self.previous >= 0]] = True
             settled = taken & rows.replaces & rows.has_tick

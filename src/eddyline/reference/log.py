@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eddyline.algebra.key import has_it_already, moved_too_far, nobody_has, shown_key, would_both_have
-from eddyline.algebra.retention import beyond, horizon_of, out_of_reach
+from eddyline.algebra.retention import beyond, horizon_of, out_of_reach, reaching
 from eddyline.errors import BeyondRetention, DuplicateKey, NoSuchTuple
 from eddyline.reference.element import Change, Row, Stamped, Values
 from eddyline.reference.value import row_key
@@ -27,6 +27,7 @@ class StreamLog:
         self.name = name
         self.top: int | None = None  # the largest tick of all tuples that have come, standing or not
         self._retain = retain
+        self._points: dict[str, tuple[int, int]] = {}  # by connection point, how far back it reaches and not beyond
         self._key, self._key_positions = key, key_positions
         self._last = 0  # how many tuples have come
         self._standing: dict[int, Stamped] = {}
@@ -41,7 +42,14 @@ class StreamLog:
     @property
     def horizon(self) -> int | None:
         """The smallest tick that is still taken; None if all are."""
-        return horizon_of(self.top, self._retain)
+        return horizon_of(self.top, self._retain, tuple(self._points.values()))
+
+    def connect(self, point: str, ticks: int | None) -> None:
+        """Take what comes so late from now on; None: however late. What is out of reach by now stays so."""
+        self._points[point] = reaching(ticks, self.horizon)
+
+    def disconnect(self, point: str) -> None:
+        self._points.pop(point, None)
 
     def insert(self, tick: int, values: Values) -> Change:
         """A new tuple, or the new version of the one that has its key."""

@@ -54,6 +54,12 @@ class Inflow:
         self._extents[extent.name] = extent
         self._logs[extent.name] = StreamLog(extent.name, extent.retain, extent.key, extent.key_positions)
 
+    def connect(self, stream: str, point: str, ticks: int | None) -> None:
+        self._logs[stream].connect(point, ticks)
+
+    def disconnect(self, stream: str, point: str) -> None:
+        self._logs[stream].disconnect(point)
+
     # -- arrivals -----------------------------------------------------------------------------------------------------
 
     def take(self, arrival: Arrival) -> None:

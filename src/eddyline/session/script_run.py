@@ -14,6 +14,7 @@ from eddyline.algebra.notation import notation
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.user_function import UserFunction
 from eddyline.algebra.window import Scan
+from eddyline.binder.connection import Connect, Disconnect, ShowPoints
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
@@ -32,6 +33,7 @@ from eddyline.binder.statement import (
     WithdrawLike,
 )
 from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import EddylineError, Position
 from eddyline.language import parse_script
 from eddyline.rules import check_rule_names
@@ -94,7 +96,7 @@ class ScriptRun(ABC):
         self.queries: Mapping[str, tuple[str, ...]] = {
             step.name: step.query.columns if isinstance(step, Register) else step.columns
             for _, step in self._steps
-            if isinstance(step, Register | ShowQueries | ShowFunctions | ShowRevisions)
+            if isinstance(step, Register | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints)
         }
         self._rows = self._answers = self._revisions = 0
 
@@ -134,7 +136,11 @@ class ScriptRun(ABC):
         elif isinstance(step, WithdrawLike):
             for name in step.names:
                 self._withdraw(name)
-        elif isinstance(step, ShowQueries | ShowFunctions):
+        elif isinstance(step, Connect):
+            self._connect(step.point)
+        elif isinstance(step, Disconnect):
+            self._disconnect(step.point)
+        elif isinstance(step, ShowQueries | ShowFunctions | ShowPoints):
             self._on_query(step.name, step.columns)
             yield WindowAnswer(step.name, 0, 1, "+", step.known)
         elif isinstance(step, ShowRevisions):
@@ -183,6 +189,13 @@ class ScriptRun(ABC):
 
     @abstractmethod
     def _withdraw(self, name: str) -> None: ...
+
+    @abstractmethod
+    def _connect(self, point: ConnectionPoint) -> None:
+        """Keep a stream or a query as far back as a connection point wants it, from here on."""
+
+    @abstractmethod
+    def _disconnect(self, point: ConnectionPoint) -> None: ...
 
     @abstractmethod
     def _explained(self, step: Show) -> str:

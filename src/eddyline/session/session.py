@@ -19,6 +19,7 @@ from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
 from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import NotSupported
 from eddyline.reference.answers import Reporter
 from eddyline.reference.element import Clock
@@ -87,6 +88,14 @@ class Session(ScriptRun):
         self._standing.pop(name, None)
         self._contexts.pop(name, None)
         self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
+
+    def _connect(self, point: ConnectionPoint) -> None:
+        if point.is_stream:  # all answers are kept for ever here
+            self._inflow.connect(point.on, point.name, point.retain)
+
+    def _disconnect(self, point: ConnectionPoint) -> None:
+        if point.is_stream:
+            self._inflow.disconnect(point.on, point.name)
 
     def _explained(self, step: Show) -> str:
         return f"{notation(step.plan)}\nengine: reference\nrules applied: {', '.join(step.rules) or 'none'}"

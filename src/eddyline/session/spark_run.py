@@ -21,6 +21,7 @@ from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step
 from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
@@ -180,6 +181,16 @@ class SparkRun(ScriptRun):
             self._engine.drop(name, self._standing[name])
         else:
             self._engine.leave(reading.seat.log, [reading.seat.number], self._standing[name])
+
+    def _connect(self, point: ConnectionPoint) -> None:
+        if point.is_stream:
+            self._engine.connect(point, point.on, self._engine.horizon(point.on))
+        else:
+            seat = self._readings[point.on].seat
+            self._engine.connect(point, point.on if seat is None else seat.log, None)
+
+    def _disconnect(self, point: ConnectionPoint) -> None:
+        self._engine.disconnect(point.name)
 
     def _explained(self, step: Show) -> str:
         start = step.query.started(self._starts.of(step.query.streams))

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from eddyline.algebra.retention import Further
+
 Array = Any
 #: before every tick
 LOWEST = np.iinfo(np.int64).min
 
 
-def horizons(ticks: Array, brings: Array, top: int | None, retain: int | None) -> Array:
+def horizons(ticks: Array, brings: Array, top: int | None, retain: int | None, further: Further = ()) -> Array:
     """The smallest tick that the stream takes when each row arrives; `LOWEST` if it takes all.
 
     `brings` says which rows bring their tick to the stream. The largest of these so far (`top` before all of them) less
-    the retention is the horizon. A row beyond it brings nothing, but as it is not the latest it may be counted.
+    the retention is the horizon, unless a connection point reaches `further` back. A row beyond it brings nothing, but
+    as it is not the latest it may be counted.
 
     >>> horizons(np.array([5, 20, 8]), np.array([True, True, True]), None, 10).tolist()[1:]
     [-5, 10]
@@ -25,4 +28,11 @@ def horizons(ticks: Array, brings: Array, top: int | None, retain: int | None) -
     brought = np.where(brings, ticks, LOWEST)
     before = np.concatenate([np.array([LOWEST if top is None else top], np.int64), brought])[:-1]
     latest = np.maximum.accumulate(before)
-    return np.where(latest < LOWEST + retain, LOWEST, latest - retain)  # no number is smaller than LOWEST
+    found = _less(latest, retain)
+    for ticks, floor in further:
+        found = np.minimum(found, np.maximum(_less(latest, ticks), floor))
+    return found
+
+
+def _less(latest: Array, ticks: int) -> Array:
+    return np.where(latest < LOWEST + ticks, LOWEST, latest - ticks)  # no number is smaller than LOWEST

@@ -57,7 +57,7 @@ def analyze(engine: Engine, question: Question) -> str:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
             text += [f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view))]
-    return plain_names("\n".join([*text, *footing(question)]))
+    return plain_names("\n".join([*text, *footing(engine, question)]))
 
 
 def _run(passed: Passed, stage: Stage, view: View) -> list[str]:

@@ -22,10 +22,12 @@ from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import fewer, without
 from eddyline.spark.corrected import correction
-from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
+from eddyline.spark.correcting import Corrections
+from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.pause import reason_to_stop
+from eddyline.spark.keeping import Keeper, orphans
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.past import Piece
@@ -81,6 +83,8 @@ class Means:
     routes: Routes  # what eddies have learned
     changing: AbstractContextManager[Any]  # held while something is taken in about queries that stand
     stands: Callable[[Standing], bool]
+    corrections: Corrections  # which way answers are corrected
+    points: Mapping[str, int]  # by query, how many ticks back a connection point wants it to be corrected from slices
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,11 @@ class BatchWork:
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
         self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
+        self._points = dict(means.points)
+        self._orphans = orphans([(way.query.name, way.stages) for way in self._ways], results)
         self._read_rows = 0
         self._failures: dict[str, str] = {}  # by stage, in this batch
+        self._keepers: dict[str, Keeper] = {}  # by query
         self._added = Added()
 
     @property
@@ -154,6 +161,7 @@ class BatchWork:
         added = self._added = Added(seconds=dict.fromkeys(names, 0.0), rows_read=dict.fromkeys(names, 0))
         scans = Scans(self._means.tables, self._scanned)
         derived: dict[str, Log] = {}
+        self._keepers = {way.query.name: keeper for way in self._ways if (keeper := self._keeper(way)) is not None}
         for level in _levels(self._ways):
             views = {}
             for way, stage in level:
@@ -169,15 +177,21 @@ class BatchWork:
             references = self._written(views)
             made, withheld = segments_by_stage(references), withheld_by_stage(references)
             added.stages.update(self._stopped_among(level))
-            for _, stage in level:
+            for way, stage in level:
                 if stage.name in begun and stage.name not in self._failures:
                     had = self._had.get(stage.name, StageResult())
                     result = _result(had, made.get(stage.name, []), begun[stage.name])
+                    if way.query.name in self._keepers:
+                        result = self._keepers[way.query.name].result(stage, result)
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
                     added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
                 derived[stage.name] = _derived(stage, self._had.get(stage.name), added.stages.get(stage.name))
+        for keeper in self._keepers.values():
+            added.stages.update(keeper.ended())
+            keeper.learn()
+        added.stages.update(self._orphans)
         added.scans = scans.taken
         return added
 
@@ -190,6 +204,9 @@ class BatchWork:
         """Which queries were answered over revisions; `added` is what came of it, `batch` commits it."""
         found = (correction(way.query, way.stages, way.stretch, added, batch) for way in self._ways)
         return [one for one in found if one is not None]
+
+    def _keeper(self, way: _Way) -> Keeper | None:
+        return Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
 
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
         """Stages that count for each member, where it is time to write down how far each has come."""
@@ -246,7 +263,11 @@ class BatchWork:
             return None
 
     def _spent(self, stage: str, seconds: float) -> None:
-        self._added.seconds[self._owner[numbered_by(stage)].name] += seconds
+        query = self._owner[numbered_by(stage)].name
+        self._added.seconds[query] += seconds
+        if query in self._keepers:
+            spent = self._keepers[query].seconds
+            spent[stage] = spent.get(stage, 0.0) + seconds
 
     def _read(self, stage: str, rows: int) -> None:
         self._added.rows_read[self._owner[numbered_by(stage)].name] += rows
@@ -320,8 +341,9 @@ class BatchWork:
             return None
         if stretch.after.entry <= query.entry:
             return None  # what this batch takes in came before the query
-        had = self._had.get(stage.name)
-        start = self._start(way, stage)
+        # slices may be kept later than their query begins, and are then those of all that has passed
+        had = self._had.get(query.name if stage.kind == SLICES else stage.name)
+        start = query.start if had is None else had.start
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
@@ -346,10 +368,10 @@ class BatchWork:
         view.on_read = self._count
         if piece is not None:
             view.indexes = piece.indexes
-        view.slices = self._slices(way, stage, mine)
         if stage.revise is not None and had is not None:
             self._ask_again(view, way, stage, had)
-        return view
+        keeper = self._keepers.get(query.name)
+        return view if keeper is None else keeper.view(stage, view)
 
     def _ask_again(self, view: Batch, way: _Way, stage: Stage, had: StageResult) -> None:
         """Have corrections shown that are withheld, if somebody has asked for it."""
@@ -359,31 +381,6 @@ class BatchWork:
             everybody = any(flush.number is None or flush.log != way.query.name for flush in flushes)
             view.flushed = frozenset() if everybody else frozenset(flush.number or 0 for flush in flushes)
             view.asked_again = Spans.of((low, high) for low, high, _ in had.withheld)
-
-    def _slices(self, way: _Way, stage: Stage, logs: Mapping[str, Log]) -> KeptSlices | None:
-        """What earlier batches have kept for a stage, or for the one that it stands beside.
-
-        Tuples that had come before it, or before the latest member of a class, were not counted: slices are whole from
-        the tick behind the last of these on.
-        """
-        keeper = next((one for one in way.stages if one.kind == SLICES), None)
-        if keeper is None or stage not in (keeper, way.stages[-1]):
-            return None
-        had = self._had.get(keeper.name)
-        if had is not None and had.start is not None:
-            first, segments = had.start, had.segments
-        else:
-            (log,) = (logs[name] for name in keeper.streams)
-            fresh = {segment.path for segment in log.fresh}
-            first, segments = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW), ()
-        if way.members is not None:
-            first = max(first, way.members.begin + 1)
-        return KeptSlices(first, keeper.columns, keeper.schema, segments)
-
-    def _start(self, way: _Way, stage: Stage) -> int | None:
-        """The tick at which a query began, as far as it is known; its slices are counted from another one."""
-        had = self._had.get(way.query.name if stage.kind == SLICES else stage.name)
-        return way.query.start if had is None else had.start
 
     def _has_failed(self, way: _Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)

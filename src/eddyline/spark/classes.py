@@ -105,7 +105,8 @@ class QueryClass(Standing):
         parts = [part for table in tables for part in table.settled(self.storage, folder)]
         known = {form.name: members for form, members in parts}
         since, begin = (max(table.latest for table in tables), max(table.last_begin for table in tables))
-        self.members = Members(known, len(self.shape.above), since, begin, self.shape.together)
+        latest = self.next_number - 1
+        self.members = Members(known, len(self.shape.above), since, begin, self.shape.together, latest)
         plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
         if self.shape.windowed:
             plan = with_windows(plan, {window for table in tables for window in table.windows})
@@ -165,8 +166,8 @@ class Classes:
         found = self._by_log.get(seat.log)
         if found is None:
             found = QueryClass(seat.log, (), standing.start, standing.history, standing.created, standing.entry)
-            found.shape, found.storage, found.keeps = shape, self._storage, standing.keeps
-            found.past = standing.past
+            found.shape, found.storage, found.past = shape, self._storage, standing.past
+            found.keeps, found.chooses = standing.keeps, standing.chooses
             if shape.together:
                 found.since = standing.since
             self._by_log[seat.log] = found

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eddyline.algebra.node import Operator
+from eddyline.algebra.retention import reaching
 from eddyline.algebra.sharing import Form
 from eddyline.algebra.user_function import UserFunction
-from eddyline.catalog.catalog import DOWNSTREAM, BoundQuery
+from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.kernels.fits import why_not
@@ -47,7 +49,7 @@ from eddyline.spark.staging import Staging
 from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
 from eddyline.spark.tables import Tables
-from eddyline.spark.templates import constants_of, template_shape
+from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
@@ -104,6 +106,8 @@ class Engine:
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, share_from)
         self._extents: dict[str, Extent] = {}
+        #: by connection point, the stream or log that it is on, which of both, and how far back it reaches
+        self._points: dict[str, tuple[str, bool, tuple[int, int]]] = {}
         self._query: Any = None
         self._guard = threading.RLock()
         self.writing = threading.RLock()  # held by whoever appends to the logs
@@ -120,6 +124,37 @@ class Engine:
             self.executor.add_stream(extent)
         else:
             self.tables.add(extent, base)
+
+    def extent(self, name: str) -> Extent:
+        """A stream as it is now: its connection points may take what comes later than it says itself."""
+        return self._extents[name]
+
+    def horizon(self, stream: str) -> int | None:
+        """The smallest tick that a stream takes now; None if it takes all."""
+        return self._extents[stream].horizon(self.journal.state(stream).top)
+
+    def connect(self, point: ConnectionPoint, place: str, floor: int | None) -> None:
+        """Let a connection point stand on a stream, or a query whose log is `place`.
+
+        On a stream it reaches back no further than to `floor`: what was out of reach when it was created may be gone.
+        """
+        self._points[point.name] = place, point.is_stream, reaching(point.retain, floor)
+        self._points_changed(place)
+
+    def disconnect(self, name: str) -> None:
+        place, _, _ = self._points.pop(name)
+        self._points_changed(place)
+
+    def _points_changed(self, place: str) -> None:
+        with self.writing, self.executor.changing:
+            if place in self._extents:
+                on = [reach for at, is_stream, reach in self._points.values() if at == place and is_stream]
+                self._extents[place] = replace(self._extents[place], further=tuple(on))
+                self.ingest.retention_changed(place)
+            wanted = [ticks for at, is_stream, (ticks, _) in self._points.values() if at == place and not is_stream]
+            self.executor.points.pop(place, None)
+            if wanted:
+                self.executor.points[place] = max(wanted)
 
     def add_function(self, function: UserFunction) -> None:
         """Let Spark know a user's function, whose code is in the storage."""
@@ -139,6 +174,7 @@ class Engine:
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
         standing = Standing(name, stages, start, history, created, keeps=keeps, past=self.journal.number)
+        standing.chooses = query.revisions == AUTO
         seat = self.seat(query, standing.beginning)
         self.stand(standing, query, seat)
         return seat
@@ -210,6 +246,7 @@ class Engine:
         stages = () if plan is None else _stages(name, plan, query, keeps)
         made = Standing(name, stages, moment.start, history, created, moment.entry, moment.arrived)
         made.priority, made.keeps, made.past = query.priority, keeps, past
+        made.chooses = query.revisions == AUTO
         return made
 
     def drop(self, name: str, query: BoundQuery) -> None:
@@ -391,7 +428,7 @@ class Engine:
             self.journal.rest_on(base)
 
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
-        horizons = {name: base.state(name).horizon(extent.retain) for name, extent in list(self._extents.items())}
+        horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
 
 
@@ -409,14 +446,14 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
         shape = shape_of(query.plan, query.columns)
-        query.__dict__[SHAPE] = shape and replace(shape, kept=query.revisions == DOWNSTREAM)
+        query.__dict__[SHAPE] = shape and corrected(shape, query)
     found: Shape | None = query.__dict__[SHAPE]
     return found
 
 
 def _keeps_slices(query: BoundQuery, has_past: bool) -> bool:
     """One that looks back answers the past in steps of its own, which say nothing about single tuples."""
-    return query.revisions == DOWNSTREAM and not has_past
+    return query.revisions != UPSTREAM and not has_past
 
 
 def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:

@@ -21,6 +21,7 @@ from eddyline.log.results import Past, Position, Record, ResultLog, Results, Sta
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
 from eddyline.spark.batch_work import Added, BatchWork, Means, Stretch, Stretches, derived_log, given_logs
+from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import Lane, Lanes, Step
@@ -71,8 +72,20 @@ class Executor:
         self.routes = Routes()
         self.frames: Frames = SparkFrames(spark, storage)
         self._guard = self.changing = threading.RLock()  # held by whoever changes what there is
+        self.corrections = Corrections()
+        self.points: dict[str, int] = {}  # by query, how far back a connection point wants it to be correctable
         self._means = Means(
-            spark, storage, tables, self.frames, kernels, self.refused, self.routes, self._guard, self._stands
+            spark,
+            storage,
+            tables,
+            self.frames,
+            kernels,
+            self.refused,
+            self.routes,
+            self._guard,
+            self._stands,
+            self.corrections,
+            self.points,
         )
         self._storage = storage
         self._tables = tables
@@ -110,6 +123,8 @@ class Executor:
                 self._lanes.close(name)
             if self._policy is not None:
                 self._policy.forget(name)
+            self.corrections.forget(name)
+            self.points.pop(name, None)
 
     def rest_on(self, base: Results) -> None:
         """Take over what upkeep has put in place of old segments."""

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
+from eddyline.algebra.radius import radius_of
 from eddyline.algebra.user_function import plain_names
 from eddyline.algebra.window import HopWindow, Scan, TimeWindow
-from eddyline.catalog.catalog import DOWNSTREAM
+from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
-from eddyline.spark.evaluate.kept import correctable_or_reason
+from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
 from eddyline.spark.kernel_job import MOST_ROWS, reason_for_spark, works_of
 from eddyline.spark.physical import counted, described
 from eddyline.spark.planning import SMALL, planned
@@ -60,7 +61,7 @@ def explain(engine: Engine, question: Question) -> str:
             small = view.rows < SMALL and not is_once(stage)
             how = f" (below {SMALL:,} rows: one partition, interpreted)" if small else ""
             plans += [f"Spark's plan of stage {stage.name}{how}:", *_spark_plan(frame)]
-    return plain_names("\n".join([*text, *footing(question), *plans]))
+    return plain_names("\n".join([*text, *footing(engine, question), *plans]))
 
 
 def heading(stage: Stage) -> str:
@@ -69,12 +70,18 @@ def heading(stage: Stage) -> str:
     return f"stage {stage.name} ({stage.kind}): reads {reads}, {writes}"
 
 
-def footing(question: Question) -> list[str]:
-    return [*_corrections(question), "engine: spark", f"rules applied: {', '.join(question.rules) or 'none'}"]
+def footing(engine: Engine, question: Question) -> list[str]:
+    rules = ", ".join(question.rules) or "none"
+    return [*corrections_of(engine, question), "engine: spark", f"rules applied: {rules}"]
 
 
-def _corrections(question: Question) -> list[str]:
-    """Where corrections of answers come from, and why not from elsewhere."""
+def corrections_of(engine: Engine, question: Question) -> list[str]:
+    """Where corrections of answers come from, why not from elsewhere, and how much history one can need."""
+    way = _way(engine, question)
+    return [] if not way else [*way, f"a correction can need {radius_of(question.plan)} of history"]
+
+
+def _way(engine: Engine, question: Question) -> list[str]:
     last = cut(question.name, question.plan, question.columns)[-1]
     if question.revisions is None:
         return []
@@ -85,7 +92,22 @@ def _corrections(question: Question) -> list[str]:
         return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {found}"]
     if question.revisions == DOWNSTREAM:
         return ["corrected downstream, from the slices that it keeps"]
-    return ["corrected upstream, from the tuples of its windows; downstream is possible"]
+    if question.revisions == UPSTREAM:
+        return ["corrected upstream, from the tuples of its windows; downstream is possible"]
+    return _chosen(engine, question.name)
+
+
+def _chosen(engine: Engine, name: str) -> list[str]:
+    """The way that is in use of a query that leaves it to us, since when, and what has decided."""
+    kept = engine.executor.results.stages.get(slices_of(name), StageResult())
+    told = engine.executor.corrections.told(name)
+    costs = [f"  {told}"] if told else []
+    if kept.start is None:
+        return ["corrected upstream for now, from the tuples of its windows; downstream is possible", *costs]
+    ticks = "all ticks" if kept.start <= LOW else f"the ticks from {kept.start:,} on"
+    point = ["  a connection point wants it so"] if name in engine.executor.points else []
+    since = f"since batch {kept.since}"
+    return [f"corrected downstream for now, from slices of {ticks} that it keeps {since}", *point, *costs]
 
 
 def is_once(stage: Stage) -> bool:

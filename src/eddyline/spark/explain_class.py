@@ -45,11 +45,15 @@ def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: boo
     columns = found.stages[-1].columns
     about = [*_about(found, own, engine.executor.queries()), *_its_own(shape)]
     if run:
-        return "\n".join([*about, analyze(engine, Question(found.name, found.plan, columns))])
+        return "\n".join(
+            [*about, analyze(engine, Question(found.name, found.plan, columns, revisions=query.revisions))]
+        )
     # forms are planned one beside the other, each in the same way
     forms = match_of(found.plan).forms
     mine = tuple(each for each in forms if each.predicate == own.form.predicate) or forms[:1]
-    question = Question(found.name, with_forms(found.plan, mine), columns)
+    question = Question(
+        found.name, with_forms(found.plan, mine), columns, revisions=query.revisions, looks_back=found.history
+    )
     return "\n".join([*about, explain(engine, question)])
 
 

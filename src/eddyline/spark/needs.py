@@ -38,7 +38,7 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
     # by log: before this tick nothing comes or goes any more / nothing is read any more
     firm = {name: LOW if tick is None else tick for name, tick in horizons.items()}
     needed = dict(firm)
-    stages = list(stages)
+    stages = [stage for stage in stages if stage.kind != SLICES or _are_kept(stage, results)]
     waiting = list(stages)
     # a query's own log is its answer, which is kept; those of its inner stages are named after it
     inner = {stage.name for stage in waiting if "/" in stage.name}
@@ -58,6 +58,11 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
             counted = [segment.tick[1] for segment in unwritten(results.stages[stage.name])]
             needed[stage.name] = min(needed.get(stage.name, LOW), *counted, HIGH)
     return {log: tick for log, tick in needed.items() if tick > LOW and (log in horizons or log in inner)}
+
+
+def _are_kept(slices: Stage, results: Results) -> bool:
+    """Slices that are not kept need nothing: when they are, they are made of what is there for the windows."""
+    return slices.name in results.stages and results.stages[slices.name].start is not None
 
 
 def _asked(stage: Stage, firm: Mapping[str, int], results: Results) -> tuple[int, dict[str, int]]:

@@ -39,6 +39,7 @@ def revise(
     """
     journal = engine.journal
     while True:
+        extent = engine.extent(extent.name)  # as its connection points have it
         before, folded = journal.number, journal.base.number
         try:
             table = _revisions(engine, extent, schema, where, values, tick_of)
@@ -66,7 +67,7 @@ def _revisions(
     tick_of: TickOf,
 ) -> pa.Table | None:
     frame = _standing(engine, extent)
-    horizon = engine.journal.state(extent.name).horizon(extent.retain)
+    horizon = extent.horizon(engine.journal.state(extent.name).top)
     if horizon is not None:  # what lies before it now will do so when the revisions are written
         frame = frame.where(f"{TICK} >= {horizon}")
     names = names_of(schema, [f"c{i}" for i in range(len(schema))])

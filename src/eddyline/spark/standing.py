@@ -26,7 +26,8 @@ class Standing:
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict)  # by stage, on the driver
     members: Members | None = None  # of a query class
     priority: int = 1  # its share, beside those of the others
-    keeps: bool = False  # whether it keeps slices, to be corrected from them
+    keeps: bool = False  # whether it may keep slices, to be corrected from them
+    chooses: bool = False  # whether it does so only while that costs less
     past: int | None = None  # the entries that it looks back at, as long as others may begin together with it
 
     @property

@@ -98,6 +98,8 @@ class StatementParser(QueryParser):
             return syntax.CreateQuery(this=name, query=query, settings=settings, **(history or self._history()))
         if self._word("FUNCTION"):
             return self._function()
+        if self._word("CONNECTION", "POINT"):
+            return self._connection_point()
         if self._word("SENSED", "STREAM"):
             kind = "sensed"
         elif self._word("STREAM"):
@@ -105,11 +107,19 @@ class StatementParser(QueryParser):
         elif self._word("TABLE"):
             kind = "stored"
         else:
-            self._expected("SENSED STREAM, STREAM, TABLE, QUERY or FUNCTION")
+            self._expected("SENSED STREAM, STREAM, TABLE, QUERY, FUNCTION or CONNECTION POINT")
         exists = self._word("IF", "NOT", "EXISTS") or None
         name = self._name(f"the {'table' if kind == 'stored' else 'stream'}'s name")
         columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
         return syntax.Extent(this=name, kind=kind, columns=columns, exists=exists, **self._extent_clauses())
+
+    def _connection_point(self) -> syntax.CreatePoint:
+        exists = self._word("IF", "NOT", "EXISTS") or None
+        name = self._name("the connection point's name")
+        self._need_word("ON", hint="a connection point is on a stream or a query")
+        on = self._name("a stream or a query")
+        retain = self._retention() if self._word("RETAIN") else None
+        return syntax.CreatePoint(this=name, on=on, retain=retain, exists=exists)
 
     def _function(self) -> syntax.CreateFunction:
         exists = self._word("IF", "NOT", "EXISTS") or None
@@ -298,17 +308,31 @@ class StatementParser(QueryParser):
         for kind in ("QUERY", "STREAM", "TABLE", "FUNCTION"):
             if self._word(kind):
                 exists = self._word("IF", "EXISTS") or None
-                return syntax.Drop(this=self._name(f"a {kind.lower()}'s name"), kind=kind, exists=exists)
-        self._expected("QUERY, QUERIES, STREAM, TABLE or FUNCTION")
+                name = self._name(f"a {kind.lower()}'s name")
+                cascade = self._cascade() if kind == "QUERY" else None
+                return syntax.Drop(this=name, kind=kind, exists=exists, cascade=cascade)
+        if self._word("CONNECTION", "POINT"):
+            exists = self._word("IF", "EXISTS") or None
+            return syntax.Drop(this=self._name("a connection point's name"), kind="CONNECTION POINT", exists=exists)
+        self._expected("QUERY, QUERIES, STREAM, TABLE, FUNCTION or CONNECTION POINT")
 
-    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions | syntax.ShowRevisions:
+    def _cascade(self) -> bool | None:
+        """Whether connection points go with their query; that they do not may be said too."""
+        cascade = self._word("CASCADE")
+        if not cascade:
+            self._word("RESTRICT")
+        return cascade or None
+
+    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions | syntax.ShowRevisions | syntax.ShowPoints:
+        if self._word("CONNECTION", "POINTS"):
+            return syntax.ShowPoints(this=self._pattern_asked())
         if self._word("FUNCTIONS"):
             return syntax.ShowFunctions(this=self._pattern_asked())
         if self._word("QUERIES"):
             return syntax.ShowQueries(this=self._pattern_asked())
         if self._word("REVISIONS"):
             return self._revisions_asked()
-        self._expected("QUERIES, FUNCTIONS or REVISIONS")
+        self._expected("QUERIES, FUNCTIONS, REVISIONS or CONNECTION POINTS")
 
     def _revisions_asked(self) -> syntax.ShowRevisions:
         name = self._name("a stream or query") if self._word("OF") else None

@@ -96,7 +96,12 @@ def with_slices(stages: list[Stage]) -> list[Stage]:
     found = correctable_or_reason(last.plan)
     if isinstance(found, str):
         return stages
-    return [*others, Stage(f"{last.name}/{SLICES}", SLICES, found.node, found.columns, found.schema), last]
+    return [*others, Stage(slices_of(last.name), SLICES, found.node, found.columns, found.schema), last]
+
+
+def slices_of(query: str) -> str:
+    """The name of the log of slices beside that of a query."""
+    return f"{query}/{SLICES}"
 
 
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:

@@ -56,6 +56,7 @@ class Members:
     since: int  # the largest `_since`
     begin: int  # the largest `_begin`
     together: bool = False  # whether all began at the same moment, and have the same windows with the same numbers
+    latest: int = 0  # the largest number that one was ever given
 
     def frame(self, form: str, frames: Frames) -> Frame:
         return few(self.tables[form].frame(frames))

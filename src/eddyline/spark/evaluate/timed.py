@@ -56,8 +56,10 @@ def window_list(grid: Grid, ticks: Spans, batch: Batch) -> Frame:
 
 
 def needed(grid: Grid, ticks: Spans) -> Spans:
-    """The ticks of the tuples that are in windows at these ticks."""
-    return ticks.within(grid.first, grid.last).mapped(lambda a, b: (a + grid.left, b + grid.right))
+    """The ticks of the tuples that are in windows at these ticks, from the first such window to the last."""
+    within = ticks.within(grid.first, grid.last)
+    windows = Spans.of((grid.at_or_before(a + grid.step - 1), grid.at_or_before(b)) for a, b in within)
+    return windows.mapped(lambda a, b: (a + grid.left, b + grid.right))
 
 
 def assign(frame: Frame, grid: Grid, ticks: Spans, tick: str = TICK) -> Frame:

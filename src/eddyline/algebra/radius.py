@@ -1,0 +1,75 @@
+"""The radius of a query: how much history one correction can need, derived from its windows.
+
+A correction at a tick touches the windows that hold the tick, and these reach back from it by as much as they are wide.
+Where windows are over a stream that was made of windows, their widths add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
+
+
+@dataclass(frozen=True, order=True)
+class Radius:
+    """In ticks and, for windows of rows, in tuples; those that are larger come later."""
+
+    unbounded: bool = False
+    ticks: int = 0
+    rows: int = 0
+
+    def __add__(self, other: Radius) -> Radius:
+        return Radius(self.unbounded or other.unbounded, self.ticks + other.ticks, self.rows + other.rows)
+
+    def __str__(self) -> str:
+        """
+        >>> print(Radius(ticks=9), Radius(rows=3), Radius(ticks=1, rows=1), Radius(unbounded=True), sep="; ")
+        9 ticks; 3 tuples; 1 tick and 1 tuple; unbounded
+        """
+        if self.unbounded:
+            return "unbounded"
+        parts = [
+            f"{n:,} {word}{'' if n == 1 else 's'}" for n, word in ((self.ticks, "tick"), (self.rows, "tuple")) if n
+        ]
+        return " and ".join(parts) or "0 ticks"
+
+
+UNBOUNDED = Radius(unbounded=True)
+
+
+def radius_of(plan: Operator) -> Radius:
+    """How much history a correction of any of its streams can need."""
+    below = max(map(radius_of, plan.inputs), default=Radius())
+    if isinstance(plan, WindowJoin | WindowCrossProduct):
+        # a window meets the latest one of the other side, which is older by the time between two of those
+        return below + Radius(ticks=max((_slide(node) for node in plan.walk()), default=0))
+    return below + _width(plan)
+
+
+def _width(node: Operator) -> Radius:
+    if isinstance(node, TimeWindow):
+        return Radius(ticks=node.scope.end - node.scope.start)
+    if isinstance(node, HopWindow):
+        return Radius(ticks=node.range - 1)
+    if isinstance(node, RangeWindow):
+        return UNBOUNDED if node.range is None else Radius(ticks=node.range + (node.slide or 1) - 1)
+    if isinstance(node, RowWindow):
+        return Radius(rows=node.scope.end - node.scope.start)
+    if isinstance(node, LatestRowsWindow):
+        # the latest of a partition may be as old as it likes
+        return UNBOUNDED if node.partition else Radius(rows=node.rows)
+    return UNBOUNDED if isinstance(node, LoopWindow) else Radius()
+
+
+def _slide(node: Operator) -> int:
+    if isinstance(node, TimeWindow | HopWindow):
+        return node.slide
+    if isinstance(node, Scan):
+        return node.interval or 0
+    return 0
+
+
+__all__ = ["UNBOUNDED", "Radius", "radius_of"]

@@ -1,0 +1,228 @@
+"""How the answers of a query are corrected that leaves it to us: from tuples or from kept slices, as costs less.
+
+Keeping slices costs a little in every batch, corrections from tuples a lot in some. Nobody knows what is going to come.
+So whoever is at a disadvantage pays, batch by batch, until it has paid as much as the change would cost; then it
+changes. That is never worse than twice what the best choice in hindsight would have cost, and as costs are measured, it
+is known what they are:
+
+    debt        of one who keeps nothing: what its corrections would have cost less with slices, less what keeping these
+                would have cost; of one who keeps them: the other way round. What is long ago counts less and less.
+    price       of the change: to make the slices of what has passed from its tuples.
+
+Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of work in tasks,
+learned as so much for each row that is read, and so much for the work as such. All of this may be forgotten at any
+time: what is kept, and since when, is in the records of the batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from eddyline.spark.spans import LOW
+
+#: what a debt, or how far back corrections have reached, is worth a batch later
+_FADES = 0.9
+_FORGETS = 0.98
+#: what a work costs and each row of it, before anything is known: the seconds of one machine of ours
+_FROM_TUPLES = (0.010, 1.5e-7)
+_FROM_SLICES = (0.012, 4e-7)
+_KEEPING = (0.008, 2e-7)
+#: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
+_DISTURBED = 4.0
+_AT_LEAST = 0.02
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a batch is going to be about for an aggregation, in rows, found without touching data."""
+
+    tuples: float  # rows to read if all windows in question come from tuples
+    fresh: int  # rows that the batch brings
+    reach: int  # how many ticks behind the clock the windows begin that were answered before; 0: there are none
+    closed: int  # the clock
+    bottom: int  # the smallest tick there is
+    passed: float = 0.0  # rows to read to make the slices of what corrections reach back to
+    slices: float = 0.0  # rows of slices to read; an estimate, if none are kept
+    before: float = 0.0  # rows of tuples to read beside them, for windows that begin before slices were kept
+    first: int | None = None  # since which tick slices are kept; None: they are not
+    point: int | None = None  # how far back a connection point wants them, in ticks; None: there is none
+
+    @property
+    def kept(self) -> bool:
+        return self.first is not None
+
+    def back(self, ticks: int) -> int:
+        """So many ticks behind the clock; before everything, if there is nothing before that."""
+        since = self.closed - ticks
+        return LOW if since <= self.bottom else since
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is done in a batch: slices are kept or not, anew from a tick on or as they are, and asked or not."""
+
+    keeps: bool = False
+    anew: int | None = None
+    from_slices: bool = False
+
+
+UPSTREAM_ONLY, DOWNSTREAM_ONLY = Choice(), Choice(keeps=True, from_slices=True)
+
+
+class Line:
+    """Seconds as so much for a work and so much for each of its rows, learned from the latest works."""
+
+    def __init__(self, known: tuple[float, float]) -> None:
+        fixed, slope = known
+        self._least = slope / 50
+        # what is known counts as two works that went as expected, a small one and a large one
+        self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
+        for rows in (0.0, 100_000.0):
+            self._add(rows, fixed + slope * rows, 0.5)
+
+    def _add(self, rows: float, seconds: float, weight: float = 1.0) -> None:
+        self._n += weight
+        self._x += weight * rows
+        self._y += weight * seconds
+        self._xx += weight * rows * rows
+        self._xy += weight * rows * seconds
+
+    def took(self, rows: float, seconds: float) -> None:
+        self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
+        self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
+        self._add(rows, min(seconds, _DISTURBED * self.seconds(rows) + _AT_LEAST))
+
+    @property
+    def known(self) -> tuple[float, float]:
+        spread = self._xx - self._x * self._x / self._n
+        slope = (self._xy - self._x * self._y / self._n) / spread if spread > 1.0 else self._least
+        slope = max(slope, self._least)
+        return max(0.0, (self._y - slope * self._x) / self._n), slope
+
+    def seconds(self, rows: float) -> float:
+        fixed, slope = self.known
+        return fixed + slope * rows
+
+
+@dataclass
+class _Lines:
+    tuples: Line = field(default_factory=lambda: Line(_FROM_TUPLES))
+    slices: Line = field(default_factory=lambda: Line(_FROM_SLICES))
+    keeping: Line = field(default_factory=lambda: Line(_KEEPING))
+
+    def copied(self) -> _Lines:
+        return _Lines(Line(self.tuples.known), Line(self.slices.known), Line(self.keeping.known))
+
+
+@dataclass
+class _Known:
+    """About one query."""
+
+    lines: _Lines
+    debt: float = 0.0
+    reach: float = 0.0  # how far back corrections have gone lately
+    deeper: float = 0.0  # what it has cost that slices do not go back far enough
+    told: str = ""
+
+
+class Corrections:
+    """What decides about queries that leave it to us. One for each executor; lanes ask from threads of their own."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._queries: dict[str, _Known] = {}
+        self._everywhere = _Lines()  # what queries begin with that have not been measured
+
+    def owes(self, name: str) -> bool:
+        """Whether a batch without corrections makes a difference to a query that keeps nothing."""
+        return name in self._queries
+
+    def idle(self, name: str, fresh: int) -> None:
+        """A batch has come without corrections, for a query that keeps nothing: to keep would have cost something."""
+        with self._guard:
+            known = self._queries.get(name)
+            if known is not None:
+                known.debt = max(0.0, _FADES * known.debt - known.lines.keeping.seconds(fresh))
+
+    def choose(self, name: str, outlook: Outlook) -> Choice:
+        """What to do in a batch."""
+        with self._guard:
+            known = self._queries.get(name)
+            if known is None:
+                known = self._queries[name] = _Known(self._everywhere.copied())
+            known.reach = max(_FORGETS * known.reach if outlook.reach else known.reach, outlook.reach)
+            return self._kept(known, outlook) if outlook.kept else self._begun(known, outlook)
+
+    def _begun(self, known: _Known, outlook: Outlook) -> Choice:
+        lines = known.lines
+        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
+        upstream = lines.tuples.seconds(outlook.tuples)
+        downstream = lines.slices.seconds(outlook.slices) + keeping
+        known.debt = max(0.0, _FADES * known.debt + upstream - downstream)
+        known.told = (
+            f"from tuples it takes {_ms(upstream)} a batch, with slices it would be {_ms(downstream)}; "
+            f"so far that is {_ms(known.debt)} too much, slices are made when it is {_ms(price)}"
+        )
+        if outlook.point is None and known.debt <= price:
+            return UPSTREAM_ONLY
+        known.debt = known.deeper = 0.0
+        return Choice(keeps=True, anew=self._since(known, outlook))
+
+    def _kept(self, known: _Known, outlook: Outlook) -> Choice:
+        lines = known.lines
+        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
+        upstream = lines.tuples.seconds(outlook.tuples)
+        beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
+        downstream = lines.slices.seconds(outlook.slices) + beside
+        known.debt = max(0.0, _FADES * known.debt + keeping + min(upstream, downstream) - upstream)
+        known.told = (
+            f"with slices it takes {_ms(downstream)} a batch and {_ms(keeping)} to keep them, "
+            f"from tuples it would be {_ms(upstream)}; "
+            f"so far that is {_ms(known.debt)} too much, they go when it is {_ms(price)}"
+        )
+        if outlook.point is None and known.debt > price:
+            known.debt = 0.0
+            return UPSTREAM_ONLY
+        known.deeper = _FADES * known.deeper + beside
+        assert outlook.first is not None
+        promised = outlook.point is not None and outlook.back(outlook.point) < outlook.first
+        since = self._since(known, outlook)
+        if promised or (known.deeper > price and since < outlook.first):
+            known.deeper = 0.0
+            return Choice(keeps=True, anew=since)
+        return Choice(keeps=True, from_slices=downstream <= upstream)
+
+    def _since(self, known: _Known, outlook: Outlook) -> int:
+        """From which tick on slices are wanted: as far back as corrections have gone, and a connection point goes."""
+        return outlook.back(max(int(known.reach), outlook.point or 0))
+
+    def spent(self, name: str, outlook: Outlook, choice: Choice, answering: float, keeping: float) -> None:
+        """What a batch has cost in which there was something to decide."""
+        with self._guard:
+            known = self._queries.get(name)
+            for lines in (self._everywhere, *(() if known is None else (known.lines,))):
+                if answering and not choice.from_slices:
+                    lines.tuples.took(outlook.tuples, answering)
+                elif answering and not outlook.before:
+                    lines.slices.took(outlook.slices, answering)
+                if keeping:
+                    lines.keeping.took(outlook.fresh if choice.anew is None else outlook.passed, keeping)
+
+    def told(self, name: str) -> str:
+        """The costs that have decided, in words; nothing if there was nothing to decide."""
+        with self._guard:
+            known = self._queries.get(name)
+            return "" if known is None else known.told
+
+    def forget(self, name: str) -> None:
+        with self._guard:
+            self._queries.pop(name, None)
+
+
+def _ms(seconds: float) -> str:
+    """
+    >>> _ms(0.01234), _ms(0.0004), _ms(12.3456)
+    ('12 ms', '0.4 ms', '12,346 ms')
+    """
+    return f"{1_000 * seconds:,.0f} ms" if seconds >= 0.001 else f"{1_000 * seconds:.1f} ms"

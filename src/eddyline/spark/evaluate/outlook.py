@@ -1,0 +1,91 @@
+"""How many rows a batch will read for an aggregation, from tuples and from slices: found from zone maps alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.log.results import StageResult
+from eddyline.log.segment import Segment
+from eddyline.spark.correcting import Outlook
+from eddyline.spark.evaluate.batch import Batch, KeptSlices
+from eddyline.spark.evaluate.desired import scope_of
+from eddyline.spark.evaluate.kept import Correctable
+from eddyline.spark.evaluate.timed import grid_of, needed
+from eddyline.spark.evaluate.tuples import log_of
+from eddyline.spark.spans import HIGH, LOW, Spans
+from eddyline.spark.stages import Stage
+
+#: what it costs to pass over a row of a file that is opened, in terms of one that is wanted
+_PASSED_OVER = 1 / 16
+
+
+def outlook_of(
+    stage: Stage, plan: Correctable, batch: Batch, kept: KeptSlices | None, had: StageResult, point: int | None
+) -> Outlook | None:
+    """What a batch is about for a stage that can be corrected downstream; None if there is nothing to decide about.
+
+    `kept` are the slices before the batch, `had` is what the stage has said, `point` how far back a connection point
+    wants slices.
+    """
+    below = stage.plan.input if isinstance(stage.plan, RStream | IStream | DStream) else stage.plan
+    scope = scope_of(below, batch, with_next=isinstance(stage.plan, IStream | DStream))
+    if not scope.again and kept is None and point is None:
+        return None
+    log, grid = log_of(plan.sliced.leaf.input, batch), grid_of(plan.sliced.leaf, batch)
+    closed = max(batch.now.closed, batch.now.reached)
+    back = needed(grid, scope.again)
+    reach = closed - back.low if back else 0
+    bottom = min((segment.tick[0] for segment in log.segments), default=LOW)
+    asked = needed(grid, scope.places)
+    first = None if kept is None else kept.first
+    known = asked if first is None else needed(grid, scope.places.within(_whole(first, grid.left), HIGH))
+    unknown = Spans() if first is None else needed(grid, scope.places.within(LOW, _whole(first, grid.left) - 1))
+    since = closed - max(reach, point or 0)
+    tuples = rows_within(log.segments, asked)
+    if kept is None:
+        slices = min(tuples, _length(asked) / grid.step * _answers(had, grid.first, grid.step, grid.before))
+    else:
+        slices = rows_within(kept.segments, known)
+    return Outlook(
+        tuples=tuples,
+        fresh=sum(segment.rows for segment in log.fresh),
+        reach=reach,
+        closed=closed,
+        bottom=bottom,
+        passed=rows_within(log.segments, Spans.of([(since if first is None else min(first, since), HIGH)])),
+        slices=slices,
+        before=rows_within(log.segments, unknown) if unknown else 0.0,
+        first=first,
+        point=point,
+    )
+
+
+def _whole(first: int, left: int) -> int:
+    """The first window that has all of its slices."""
+    return first - left if first > LOW else LOW
+
+
+def _answers(had: StageResult, first: int, step: int, before: int) -> float:
+    """Rows that the stage has said of a window, on average: about as many groups there are in a slice."""
+    windows = max(1, (before - first) // step + 1)
+    return max(1.0, (had.plus - had.minus) / windows)
+
+
+def _length(spans: Spans) -> float:
+    return float(sum(high - low + 1 for low, high in spans))
+
+
+def rows_within(segments: Sequence[Segment], ticks: Spans) -> float:
+    """About how many rows of some segments have these ticks, and a little for those that must be passed over."""
+    if not segments or not ticks:
+        return 0.0
+    known = np.array([(*segment.tick, segment.rows) for segment in segments], np.float64)
+    lows, highs, rows = known[:, 0], known[:, 1], known[:, 2]
+    common = np.zeros(len(segments))
+    for low, high in ticks:
+        common += np.maximum(0.0, np.minimum(highs, float(high)) - np.maximum(lows, float(low)) + 1)
+    share = np.minimum(1.0, common / np.maximum(1.0, highs - lows + 1))
+    return float((rows * (share + _PASSED_OVER * ((share > 0) & (share < 1)))).sum())

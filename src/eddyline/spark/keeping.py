@@ -1,0 +1,132 @@
+"""Who keeps slices in a batch, since when they are whole, and who is answered from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from eddyline.log.results import Results, StageResult
+from eddyline.spark.correcting import DOWNSTREAM_ONLY, UPSTREAM_ONLY, Choice, Corrections, Outlook
+from eddyline.spark.evaluate.batch import Batch, KeptSlices, Log
+from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason, slices_of
+from eddyline.spark.evaluate.members import Members
+from eddyline.spark.evaluate.outlook import outlook_of
+from eddyline.spark.spans import LOW
+from eddyline.spark.stages import SLICES, Stage
+from eddyline.spark.standing import Standing
+
+_NOTHING = StageResult()
+
+
+@dataclass
+class Keeper:
+    """The slices of one query in one batch: `stage` writes them, for `answering`."""
+
+    query: Standing
+    stage: Stage
+    answering: Stage
+    members: Members | None
+    had: Mapping[str, StageResult]
+    corrections: Corrections
+    point: int | None  # how far back a connection point wants slices
+    choice: Choice | None = None  # None: the query has not begun
+    outlook: Outlook | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+
+    @classmethod
+    def of(
+        cls,
+        query: Standing,
+        stages: Sequence[Stage],
+        members: Members | None,
+        had: Mapping[str, StageResult],
+        corrections: Corrections,
+        points: Mapping[str, int],
+    ) -> Keeper | None:
+        """None if the query keeps nothing and never will."""
+        stage = next((one for one in stages if one.kind == SLICES), None)
+        if stage is None:
+            return None
+        return cls(query, stage, stages[-1], members, had, corrections, points.get(query.name))
+
+    def view(self, stage: Stage, view: Batch) -> Batch | None:
+        """What one of both stages sees, with slices as it was chosen; None if it has nothing to do."""
+        if stage not in (self.stage, self.answering):
+            return view
+        kept = self._kept(view.logs)
+        if self.choice is None:  # the stage that writes comes first
+            self._choose(view, kept)
+        assert self.choice is not None
+        if stage is self.answering:
+            return replace(view, slices=kept) if self.choice.from_slices else view
+        if not self.choice.keeps:
+            return None
+        if self.choice.anew is None:
+            return replace(view, slices=kept)
+        whole = KeptSlices(self.choice.anew, self.stage.columns, self.stage.schema, ())
+        return replace(view, slices=whole, logs={n: replace(log, fresh=log.segments) for n, log in view.logs.items()})
+
+    def _choose(self, view: Batch, kept: KeptSlices | None) -> None:
+        if not self.query.chooses:
+            self.choice = DOWNSTREAM_ONLY
+            return
+        plan = correctable_or_reason(self.answering.plan)
+        assert isinstance(plan, Correctable)
+        had = self.had.get(self.answering.name, _NOTHING)
+        self.outlook = outlook_of(self.answering, plan, view, kept, had, self.point)
+        if self.outlook is not None:
+            self.choice = self.corrections.choose(self.query.name, self.outlook)
+            return
+        self.choice = UPSTREAM_ONLY
+        if self.corrections.owes(self.query.name):
+            fresh = sum(segment.rows for log in view.logs.values() for segment in log.fresh)
+            self.corrections.idle(self.query.name, fresh)
+
+    def _kept(self, logs: Mapping[str, Log]) -> KeptSlices | None:
+        """What earlier batches have kept; None if they have not, and nobody insists on it.
+
+        Tuples that had come before slices were kept were not counted: they are whole from the tick behind the last of
+        these on. In a class, those of members who came later are whole behind the tick at which the last one began.
+        """
+        had = self.had.get(self.stage.name, _NOTHING)
+        if had.start is not None:
+            first, segments = had.start, had.segments
+        elif self.query.chooses:
+            return None
+        else:
+            (log,) = (logs[name] for name in self.stage.streams)
+            fresh = {segment.path for segment in log.fresh}
+            first, segments = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW), ()
+        if self.members is not None and self.members.latest != had.count:
+            first = max(first, self.members.begin + 1)
+        return KeptSlices(first, self.stage.columns, self.stage.schema, segments)
+
+    def result(self, stage: Stage, result: StageResult) -> StageResult:
+        """What a stage has written, as the record of the batch is to say it."""
+        if stage is not self.stage or self.choice is None or self.choice.anew is None:
+            return result
+        return replace(result, anew=True, count=0 if self.members is None else self.members.latest)
+
+    def ended(self) -> dict[str, StageResult]:
+        """What the record says if slices are kept no longer: what there was does not count any more."""
+        kept = self.had.get(self.stage.name, _NOTHING).start is not None
+        if self.choice is None or self.choice.keeps or not kept:
+            return {}
+        return {self.stage.name: StageResult(anew=True)}
+
+    def learn(self) -> None:
+        """The batch is done."""
+        if self.outlook is not None and self.choice is not None:
+            answering, keeping = (self.seconds.get(stage.name, 0.0) for stage in (self.answering, self.stage))
+            self.corrections.spent(self.query.name, self.outlook, self.choice, answering, keeping)
+
+
+def orphans(queries: Sequence[tuple[str, Sequence[Stage]]], results: Results) -> dict[str, StageResult]:
+    """Slices that a class can use no longer, for its members have windows of their own by now."""
+    found = {}
+    for name, stages in queries:
+        slices = slices_of(name)
+        kept = results.stages.get(slices, _NOTHING).start is not None
+        if kept and all(stage.name != slices for stage in stages):
+            found[slices] = StageResult(anew=True)
+    return found
