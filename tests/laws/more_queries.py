@@ -3,6 +3,8 @@ loops of all sorts, and queries over the streams of other queries."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import strategies as st
 
 from laws.streams import cql_windows, one_input, predicates, row_windows, time_windows
@@ -45,6 +47,8 @@ ON_SPARK = (
 )
 
 any_of_s = st.one_of(time_windows, cql_windows)
+
+
 def _aggregations(functions: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     where = st.one_of(st.just(""), predicates.map(" WHERE {}".format))
     return st.one_of(
@@ -80,12 +84,14 @@ def wide_joins(draw: st.DrawFn) -> str:
         for left, right in _pairs(names):
             kind = draw(st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]))
             source += f" {kind} {texts[right]} ON {left}.a = {right}.a"
-    columns = draw(st.sampled_from([", ".join(f"{name}.a AS a{name}" for name in names), "COUNT(*) AS n, SUM(s.b) AS m"]))
+    columns = draw(
+        st.sampled_from([", ".join(f"{name}.a AS a{name}" for name in names), "COUNT(*) AS n, SUM(s.b) AS m"])
+    )
     return f"SELECT {columns} FROM {source}{where}"
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:
-    return list(zip(names, names[1:], strict=False))
+    return list(pairwise(names))
 
 
 outer_joins = st.builds(
@@ -113,7 +119,8 @@ loop_joins = st.sampled_from(
     [
         "SELECT s.a, c FROM s, r WHERE s.a = r.a for (t = ST; t < ST + 20; t += 2) "
         "{ WindowIs(s, t - 4, t); WindowIs(r, t - 2, t); }",
-        "SELECT COUNT(*) AS n FROM s AS x, s AS y WHERE x.a < y.a for (t = 2; t <= 16; t += 2) { WindowIs(x, t - 1, t); } "
+        "SELECT COUNT(*) AS n FROM s AS x, s AS y WHERE x.a < y.a "
+        "for (t = 2; t <= 16; t += 2) { WindowIs(x, t - 1, t); } "
         "for (t = 3; t <= 16; t += 3) { WindowIs(y, t - 2, t); }",
         "SELECT s.a, name FROM s, d WHERE s.a = d.a for (t = ST; t < 20; t += 3) { WindowIs(s, t - 3, t); }",
     ]
@@ -122,9 +129,7 @@ loop_joins = st.sampled_from(
 bases = st.one_of(
     st.builds("SELECT a, b, t FROM s WHERE {}".format, predicates),
     st.just("SELECT s.a, b, name FROM s, d WHERE s.a = d.a"),
-    st.builds(
-        "{}(SELECT a, b FROM s {})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), any_of_s
-    ),
+    st.builds("{}(SELECT a, b FROM s {})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), any_of_s),
     st.builds("RSTREAM(SELECT a, SUM(b) AS b FROM s {} GROUP BY a)".format, time_windows),
 )
 _over = st.one_of(
@@ -140,6 +145,12 @@ _over = st.one_of(
 over_queries = st.tuples(bases, _over)
 window_kinds = st.one_of(aggregations, ordered, wide_joins(), outer_joins, loops, loop_joins, one_input(any_of_s))
 kinds = st.one_of(
-    aggregations, ordered, wide_joins(), wide_joins(), outer_joins, loops, loop_joins,
+    aggregations,
+    ordered,
+    wide_joins(),
+    wide_joins(),
+    outer_joins,
+    loops,
+    loop_joins,
     st.builds("{}({})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), window_kinds),
 )

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laws.more_queries import aggregations_on_spark, kinds, over_queries
+from laws.more_queries import kinds, over_queries
 from laws.said import END_OF_BATCH, SessionByBatch, SparkByBatch, check_minimal
 from laws.streams import EXAMPLES, Data, all_queries, data, folded, unnumbered
 from laws.without_spark import kernels_alone
@@ -45,9 +45,7 @@ def agree(several: dict[str, str], given_data: Data, batch_rows: int) -> None:
                 check_minimal(answers, name, one_window)
             except AssertionError as problem:
                 raise AssertionError(f"{'Spark' if answers is got else 'reference'}: {where}") from problem
-        expected, found = (
-            folded([a for a in answers if a is not END_OF_BATCH], name) for answers in (wanted, got)
-        )
+        expected, found = (folded([a for a in answers if a is not END_OF_BATCH], name) for answers in (wanted, got))
         assert found["tuples"] == expected["tuples"], where
         assert found["relation"] == expected["relation"], where
         assert unnumbered(found) == unnumbered(expected), where
@@ -55,7 +53,9 @@ def agree(several: dict[str, str], given_data: Data, batch_rows: int) -> None:
 
 @runs(150)
 @given(_SHAPES, data(), _CUTS)
-def test_every_kind_of_query_says_what_is_due_and_no_more(several: list[str], given_data: Data, batch_rows: int) -> None:
+def test_every_kind_of_query_says_what_is_due_and_no_more(
+    several: list[str], given_data: Data, batch_rows: int
+) -> None:
     with kernels_alone():
         agree({f"n{number}": query for number, query in enumerate(several)}, given_data, batch_rows)
 
