@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from eddyline.algebra.coercion import MAX_PRECISION, as_decimal, is_decimal
 from eddyline.algebra.expression import Literal
+from eddyline.algebra.moments import text_to_date, text_to_timestamp
 from eddyline.algebra.types import (
     BIGINT,
     DATE,
@@ -132,6 +133,7 @@ def _timestamp(written: str) -> datetime | None:
 
 
 _MOMENTS: dict[DataType, Callable[[str], date | None]] = {DATE: _date, TIMESTAMP: _timestamp}
+_READERS: dict[DataType, Callable[[str], date | None]] = {DATE: text_to_date, TIMESTAMP: text_to_timestamp}
 
 
 def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
@@ -147,6 +149,15 @@ def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
     parse = _MOMENTS.get(to)
     value = parse(written.strip()) if parse else None
     return None if value is None else Literal(value, to, _place(node))
+
+
+def check_moment(node: exp.Expr, type_: DataType) -> None:
+    """That `DATE '…'` or `TIMESTAMP '…'` is one: as a cast it would be NULL without a word."""
+    written = text_of(node)
+    read = _READERS.get(type_)
+    if written is not None and read is not None and read(written) is None:
+        kind, example = ("date", "2020-01-31") if type_ == DATE else ("time", "2020-01-31 12:30:00")
+        raise SyntaxProblem(f"'{written}' is no {kind}", position_of(node), f"write {type_} '{example}'")
 
 
 def check_like(pattern: str, escape: str, position: Position | None) -> None:

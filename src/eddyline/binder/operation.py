@@ -178,6 +178,8 @@ def cast(binder: Binder, node: exp.Expr) -> TypedExpr:
     constant = literal.constant_cast(node.this, to)
     if constant is not None:
         return constant
+    if node.meta.get(syntax.CONSTANT):
+        literal.check_moment(node.this, to)
     value = binder.bind(node.this)
     call.check_cast(value, to, node)
     return Call("cast", (value,), to)

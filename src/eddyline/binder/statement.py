@@ -341,6 +341,12 @@ class StatementBinder:
 
     def _known_extent(self, name: syntax.Name) -> Extent:
         extent = self.catalog.extent(name.text_form)
+        if extent is None and self.catalog.query(name.text_form) is not None:
+            raise NotSupported(
+                f"{name.text_form} is a query: its answers follow from what it reads",
+                position_of(name),
+                "correct the streams that it reads",
+            )
         if extent is None:
             guess = nearest(name.text_form, [e.name for e in self.catalog.extents.values()])
             hint = f"did you mean {guess}?" if guess else None

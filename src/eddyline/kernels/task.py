@@ -47,7 +47,7 @@ _SETTINGS = (
     "SET threads = 1",  # Spark gives a task one core
     f"SET memory_limit = '{_MEMORY}'",
     "SET TimeZone = 'UTC'",
-    "SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
+    "SET default_null_order = 'nulls_last'",  # what sqlglot takes for granted: it leaves NULLS LAST away
     "SET preserve_insertion_order = false",
 )
 #: how the kernel tells, through a stream of rows, that it was no file that failed

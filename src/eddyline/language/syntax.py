@@ -12,6 +12,9 @@ from sqlglot import exp
 
 # -- names and durations ----------------------------------------------------------------------------------------------
 
+#: marks the cast that `DATE '…'` is to sqlglot
+CONSTANT = "constant"
+
 
 class Name(exp.Expression):
     """A possibly qualified name (`network.tcpdump`); `expressions` are its identifiers."""

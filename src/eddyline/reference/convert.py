@@ -102,6 +102,7 @@ def to_stream(
         if flushed():
             later = withheld.difference(affected) & sequence.windows.keys()
             affected += sorted(later, key=lambda key: sequence.windows[key].order)
+        _inherit(affected, sequence.windows, given)
         for key in affected:
             window = sequence.windows.get(key)
             rows = [] if window is None else share(window.rows, sequence.previous(key))
@@ -123,6 +124,20 @@ def to_stream(
             if kept:
                 given[key] = kept
         yield clock
+
+
+def _inherit(affected: list[Key], windows: dict[Key, Window], given: dict[Key, list[tuple[int, Stamped]]]) -> None:
+    """A window that comes where one of its tick goes has what that one has put out, so that it is said once.
+
+    Windows of a join are known by those that they are made of, and another one on either side makes another pair.
+    """
+    gone: dict[int, list[Key]] = {}
+    for key in affected:
+        if key not in windows and key in given:
+            gone.setdefault(given[key][0][1].tick, []).append(key)
+    for key in affected if gone else ():
+        if key in windows and key not in given and gone.get(windows[key].tick):
+            given[key] = given.pop(gone[windows[key].tick].pop(0))
 
 
 def _matched(
@@ -152,34 +167,37 @@ def relation_changes(elements: Iterator[WindowElement]) -> Iterator[Any]:
     sequence = _Sequence()
     given: dict[Key, list[tuple[int, int, Row]]] = {}  # key → (tick, weight, row)
     for changes, clock in batches(elements):
+        # Of one tick there may be a window that went and one that came: all of a batch is one step.
+        before: list[tuple[int, int, Row]] = []
+        now: list[tuple[int, int, Row]] = []
         for key in sequence.apply(changes):
             window = sequence.windows.get(key)
-            now: list[tuple[int, int, Row]] = []
+            before += given.pop(key, [])
             if window is not None:
                 previous = sequence.previous(key)
-                now = [(window.tick, -1, row) for row in deleted(window.rows, previous)]
-                now += [(window.tick, +1, row) for row in inserted(window.rows, previous)]
-            before = given.pop(key, [])
-            if now:
-                given[key] = now
-            yield from _net_change(before, now)
+                made = [(window.tick, -1, row) for row in deleted(window.rows, previous)]
+                made += [(window.tick, +1, row) for row in inserted(window.rows, previous)]
+                now += made
+                if made:
+                    given[key] = made
+        yield from _net_change(before, now)
         yield clock
 
 
 def _net_change(before: list[tuple[int, int, Row]], now: list[tuple[int, int, Row]]) -> Iterator[RelationChange]:
-    """The weights of `now` minus those of `before`, withdrawals first."""
-    weights: Counter[Any] = Counter()
-    rows: dict[Any, tuple[int, Row]] = {}
+    """The weights of `now` minus those of `before`, tick by tick, withdrawals first."""
+    weights: dict[int, Counter[Any]] = {}
+    rows: dict[Any, Row] = {}
     for sign, entries in ((-1, before), (+1, now)):
         for tick, weight, row in entries:
-            key = (tick, row_key(row.values))
-            weights[key] += sign * weight
-            rows[key] = (tick, row)
-    for wanted in (-1, +1):
-        for key, weight in weights.items():
-            tick, row = rows[key]
-            for _ in range(max(0, wanted * weight)):
-                yield RelationChange(tick, wanted, row)
+            key = row_key(row.values)
+            weights.setdefault(tick, Counter())[key] += sign * weight
+            rows[tick, key] = row
+    for tick in sorted(weights):
+        for wanted in (-1, +1):
+            for key, weight in weights[tick].items():
+                for _ in range(max(0, wanted * weight)):
+                    yield RelationChange(tick, wanted, rows[tick, key])
 
 
 def every_tick(elements: Iterator[WindowElement]) -> Iterator[WindowElement]:

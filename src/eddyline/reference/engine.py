@@ -17,7 +17,8 @@ from eddyline.reference import relational as per_window
 from eddyline.reference import stream as tuples
 from eddyline.reference import tag as tags
 from eddyline.reference import window as windows
-from eddyline.reference.element import Clock, Values
+from eddyline.reference.bag import tagged_key
+from eddyline.reference.element import Change, Clock, Stamped, Values
 from eddyline.reference.feed import Feed
 
 
@@ -140,6 +141,26 @@ class StandingQuery:
         changes: list[Any] = []
         for element in self._elements:
             if isinstance(element, Clock):
-                return changes
+                break
             changes.append(element)
+        return _as_one_step(changes)
+
+
+def _as_one_step(changes: list[Any]) -> list[Any]:
+    """A batch is one step: of a tuple that it revises twice, the version in between is not told.
+
+    Where tags are between the tuples, their places count, and everything is told as it came.
+    """
+    if not all(isinstance(change, Change) for change in changes):
         return changes
+    net: dict[int, Change] = {}
+    for change in changes:
+        earlier = net.pop(change.index, change)
+        net[change.index] = Change(change.index, earlier.old, change.new)
+    return [change for change in net.values() if not _alike(change.old, change.new)]
+
+
+def _alike(old: Stamped | None, new: Stamped | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return old.tick == new.tick and tagged_key(old.row) == tagged_key(new.row)

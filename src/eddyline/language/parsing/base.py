@@ -64,6 +64,13 @@ class BaseParser(SparkParser):
         kind: parse for kind, parse in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
     }
 
+    TYPE_LITERAL_PARSERS: ClassVar[dict[exp.DType, Callable[..., Any]]] = {
+        **SparkParser.TYPE_LITERAL_PARSERS,
+        **dict.fromkeys(
+            (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ), lambda self, *given: _moment(*given)
+        ),
+    }
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "error_level": ErrorLevel.IMMEDIATE})
 
@@ -206,3 +213,10 @@ def _in_our_words(message: str, token: Token | None) -> str:
         if message.startswith(theirs):
             return f"{ours} before {_shown(token)}"
     return f"unexpected {_shown(token)}" if token else "the statement ends too early"
+
+
+def _moment(text: exp.Expr, type_: exp.DataType) -> exp.Cast:
+    """`DATE '2020-01-31'`: a cast to sqlglot. It is marked: a cast that fails gives NULL, a constant must be right."""
+    made = exp.Cast(this=text, to=type_)
+    made.meta[syntax.CONSTANT] = True
+    return made

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from eddyline.algebra.constant_text import date_text, double_text, float_text, interval_text, timestamp_text
 from eddyline.algebra.expression import Call
+from eddyline.algebra.moments import BLANK, text_to_date, text_to_timestamp
 from eddyline.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -56,8 +56,6 @@ _TEXTS: dict[DataType, Cast] = {
 
 # -- from text --------------------------------------------------------------------------------------------------------
 
-#: what Spark strips before it reads a value from text
-_BLANK = "".join(map(chr, range(33))) + "\x7f"
 _WHOLE = re.compile(r"([+-]?)(\d*)(?:\.\d*)?", re.ASCII)
 _FLOATING = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII)
@@ -65,18 +63,11 @@ _SPECIAL = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
-_DATE = re.compile(r"(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
-_TIMESTAMP = re.compile(
-    r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
-    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(Z|UTC|GMT|UT|[A-Za-z+-][\w:/+-]*)?)?)?)?",
-    re.ASCII,
-)
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?", re.ASCII)
 
 
 def text_to_whole(text: str, type_: DataType) -> int | None:
     """Digits, with a fraction that is cut off; no exponent."""
-    found = _WHOLE.fullmatch(text.strip(_BLANK))
+    found = _WHOLE.fullmatch(text.strip(BLANK))
     if found is None or found[0] in ("", "+", "-"):
         return None
     value = int(found[1] + (found[2] or "0"))
@@ -84,7 +75,7 @@ def text_to_whole(text: str, type_: DataType) -> int | None:
 
 
 def text_to_double(text: str) -> float | None:
-    stripped = text.strip(_BLANK)
+    stripped = text.strip(BLANK)
     unsigned = stripped[1:] if stripped[:1] in ("+", "-") else stripped
     special = _SPECIAL.get(unsigned.lower())
     if special is not None:
@@ -97,7 +88,7 @@ def text_to_double(text: str) -> float | None:
 
 
 def text_to_decimal(text: str, type_: DataType) -> Decimal | None:
-    stripped = text.strip(_BLANK)
+    stripped = text.strip(BLANK)
     if not _DECIMAL.fullmatch(stripped):
         return None
     try:
@@ -107,53 +98,10 @@ def text_to_decimal(text: str, type_: DataType) -> Decimal | None:
 
 
 def text_to_boolean(text: str) -> bool | None:
-    word = text.strip(_BLANK).lower()
+    word = text.strip(BLANK).lower()
     if word in _TRUE:
         return True
     return False if word in _FALSE else None
-
-
-def text_to_date(text: str) -> date | None:
-    """`2020`, `2020-1`, `2020-1-31`, and anything behind a T or a blank."""
-    found = _DATE.fullmatch(text.strip(_BLANK))
-    if found is None:
-        return None
-    try:
-        return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-    except ValueError:
-        return None
-
-
-def text_to_timestamp(text: str) -> datetime | None:
-    """As for dates, then hours, minutes, seconds and a fraction, then a time zone."""
-    found = _TIMESTAMP.fullmatch(text.strip(_BLANK))
-    if found is None:
-        return None
-    year, month, day, hour, minute, second = (
-        int(found[i] or default) for i, default in enumerate((0, 1, 1, 0, 0, 0), 1)
-    )
-    micros = int((found[7] or "")[:6].ljust(6, "0"))
-    try:
-        local = datetime(year, month, day, hour, minute, second, micros)
-        return local if not found[8] else _to_utc(local, found[8])
-    except (ValueError, OverflowError):
-        return None
-
-
-def _to_utc(local: datetime, zone: str) -> datetime | None:
-    offset = _OFFSET.fullmatch(zone)
-    if offset:
-        hours, minutes, seconds = (int(offset[i] or 0) for i in (2, 3, 4))
-        if hours > 18 or minutes > 59 or seconds > 59:
-            return None
-        shift = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        return local - shift if offset[1] == "+" else local + shift
-    if zone in ("Z", "UTC", "GMT", "UT"):
-        return local
-    try:
-        return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC).replace(tzinfo=None)
-    except (KeyError, ValueError, OSError):
-        return None
 
 
 def _from_text(to: DataType) -> Cast:

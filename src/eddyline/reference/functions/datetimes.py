@@ -9,13 +9,12 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from eddyline.algebra.expression import Call, Literal
+from eddyline.algebra.moments import text_to_date, text_to_timestamp
 from eddyline.algebra.types import DATE, STRING, TIMESTAMP
 from eddyline.reference.functions.casting import (
     EPOCH_DAY,
     caster,
     micros_of,
-    text_to_date,
-    text_to_timestamp,
     timestamp_of,
 )
 from eddyline.reference.functions.datetime_pattern import DAYS, MONTHS, formatted, parsed
