@@ -152,7 +152,11 @@ def test_only_the_asked_member_of_a_class_is_looked_at(db: eddyline.Database) ->
     assert causes(db, "b") == {(130, "="): [(5, "=", ROW)]}
     assert causes(db, "c") == {}
     lines = {line["query"]: line for line in db.revisions().to_arrow().to_pylist()}
-    assert sorted(line["changes"] for line in lines.values()) == [1, 1, 35]  # of a, of b and c, of all that n0 to n34 said
+    assert sorted(line["changes"] for line in lines.values()) == [
+        1,
+        1,
+        35,
+    ]  # of a, of b and c, of all that n0 to n34 said
 
 
 def test_the_overview_tells_counts_and_costs(db: eddyline.Database) -> None:

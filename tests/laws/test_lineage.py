@@ -17,6 +17,8 @@ from laws.test_spark import spark_answers
 from laws.without_spark import kernels_alone
 
 several = st.lists(st.one_of(all_queries, one_input(time_windows)), min_size=3, max_size=3)
+
+
 @st.composite
 def much_revised(draw: st.DrawFn) -> Data:
     """Tuples that come in time, and then revisions of them: windows have been answered by then."""
