@@ -17,6 +17,23 @@ from laws.test_spark import spark_answers
 from laws.without_spark import kernels_alone
 
 several = st.lists(st.one_of(all_queries, one_input(time_windows)), min_size=3, max_size=3)
+
+
+@st.composite
+def much_revised(draw: st.DrawFn) -> Data:
+    """Tuples that come in time, and then revisions of them: windows have been answered by then."""
+    told = Data()
+    for rows, second, values in ((told.s, "b", st.integers(0, 2)), (told.r, "c", st.sampled_from(["x", "y"]))):
+        ticks = sorted(draw(st.lists(st.integers(0, 14), min_size=5, max_size=7)))
+        revised = draw(st.permutations(range(1, len(ticks) + 1)))[: draw(st.integers(0, 3))]
+        kinds = [draw(st.sampled_from("=-+")) for _ in revised]
+        for tick, kind in [(tick, "") for tick in ticks] + [(draw(st.integers(0, 14)), kind) for kind in kinds]:
+            row = {"a": draw(st.integers(0, 2)), second: draw(values), "t": tick}
+            ref = {"_op": kind, "_ref": revised.pop()} if kind in ("=", "-") else {}
+            rows.append(ref if kind == "-" else {**ref, **row})
+    return told
+
+
 #: what two engines may call by other numbers
 _NUMBER = OF_QUERY.index("answer")
 
@@ -41,7 +58,7 @@ def sure(found: list[Any]) -> Counter[Any]:
 
 
 @settings(max_examples=100 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(several, data(), st.sampled_from([1, 1, 3, 7]))
+@given(several, st.one_of(much_revised(), much_revised(), data()), st.sampled_from([1, 1, 3, 7]))
 def test_causes_are_those_of_the_reference_engine(queries: list[str], given_data: Data, batch_rows: int) -> None:
     assume(batch_rows == 1 or not given_data.rejected())  # else the engines do not cut the same batches
     with kernels_alone():

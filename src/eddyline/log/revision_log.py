@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 #: so many appends with revisions are remembered, and so many times that a query was corrected
-KEPT = 1_000
+KEPT_ENTRIES, KEPT_CORRECTIONS = 1_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class RevisionLog:
         if not later:
             return self
         entries, corrections = (*self.entries, *later.entries), (*self.corrections, *later.corrections)
-        return RevisionLog(entries[-KEPT:], corrections[-KEPT:])
+        return RevisionLog(entries[-KEPT_ENTRIES:], corrections[-KEPT_CORRECTIONS:])
 
     def without(self, queries: Iterable[str]) -> RevisionLog:
         """Without queries that were dropped."""

@@ -79,7 +79,7 @@ def _assigned(trace: Trace, root: Operator, tuples: Frame, view: Batch) -> Frame
         return _living(trace, root, tuples, view, columns)
     if isinstance(leaf, LatestRowsWindow):
         return tuples.selectExpr(f"{TICK} AS {FIRST}", f"{HIGH}L AS {LAST}", _NO_TIME, *columns)
-    if isinstance(leaf, LoopWindow) and trace.alone and (isinstance(root, (WindowOp, RStream))):
+    if isinstance(leaf, LoopWindow) and trace.alone and isinstance(root, WindowOp | RStream):
         return _in_iterations(leaf, root, tuples, view, columns)
     if isinstance(leaf, RowWindow) and trace.alone and isinstance(root, WindowOp):
         soonest, latest, slide = f"({INDEX} - {leaf.scope.end})", f"({INDEX} - {leaf.scope.start})", leaf.slide
@@ -102,7 +102,7 @@ def _on_grid(trace: Trace, root: Operator, tuples: Frame, view: Batch, columns: 
     )
     if not trace.alone:
         return each.selectExpr(f"{T} AS {FIRST}", f"{T} + {grid.step - 1} AS {LAST}", T, *columns)
-    if isinstance(root, (WindowOp, RStream)):
+    if isinstance(root, WindowOp | RStream):
         return each.selectExpr(f"{T} AS {FIRST}", f"{T} AS {LAST}", T, *columns)
     # ISTREAM and DSTREAM compare a window with the one before
     both = each.selectExpr(f"explode(array({T}, {T} + {grid.step})) AS _at", T, *columns)

@@ -1,0 +1,264 @@
+"""Corrections, their causes and their effects, asked of a database: executor and kernels in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from typer.testing import CliRunner
+
+import eddyline
+from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause
+from eddyline.cli.main import app
+from eddyline.errors import EddylineError
+from eddyline.log.upkeep import Pace
+from laws.without_spark import kernels_alone
+
+#: everything as often as possible
+BUSY = Pace(batches=2, behind=1, neighbours=2, small=1_000_000, grace=0.0, aside=False)
+PRICES = [(100, "IBM", 20), (110, "IBM", 35), (120, "IBM", 25), (130, "IBM", 18), (130, "SAP", 50), (150, "IBM", 19)]
+BY_SYMBOL = "SELECT symbol, SUM(price) AS total FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC] GROUP BY symbol"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "db"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[eddyline.Database]:
+    with kernels_alone():
+        with opened(path) as database:
+            database.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
+            yield database
+
+
+def opened(path: Path, pace: Pace | None = None) -> eddyline.Database:
+    return eddyline.connect(path, heartbeat=None, clock=lambda: 0, pace=pace)
+
+
+def push(db: eddyline.Database, *rows: Any) -> None:
+    db.stream("prices").push(list(rows))
+    db.flush()
+
+
+def replace(index: int, time: int, symbol: str, price: int) -> dict[str, Any]:
+    return {"_op": "=", "_ref": index, "time": time, "symbol": symbol, "price": price}
+
+
+def delete(index: int) -> dict[str, Any]:
+    return {"_op": "-", "_ref": index}
+
+
+def causes(db: eddyline.Database, query: str) -> dict[tuple[int, str], list[tuple[int, str, str]]]:
+    """What each correction of a query comes from, by its tick."""
+    found: dict[tuple[int, str], list[tuple[int, str, str]]] = {}
+    for line in db.revisions(query).to_arrow().to_pylist():
+        told = (line["index"], line["revision"], line["precision"])
+        found.setdefault((line["tick"], line["op"]), []).append(told)
+    return found
+
+
+def test_two_revisions_in_one_batch_have_different_effects(db: eddyline.Database) -> None:
+    sums = db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}")
+    push(db, *PRICES)
+    sums.fetch()
+    push(db, replace(2, 110, "IBM", 30), replace(5, 130, "SAP", 51))
+    first, second = sums.fetch()
+    assert (first.tick, sums.causes(first)) == (120, (Cause("prices", 2, "=", ROW),))
+    assert (second.tick, sums.causes(second)) == (140, (Cause("prices", 5, "=", ROW),))
+    (effect,) = db.stream("prices").effects(5)
+    assert (effect.query, effect.answer, effect.op, effect.precision) == ("sums", second, "=", ROW)
+    assert db.stream("prices").effects(1) == []
+
+
+def test_who_changes_nothing_is_no_cause(db: eddyline.Database) -> None:
+    most = db.sql("CREATE QUERY most AS SELECT MAX(price) AS m FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC]")
+    db.sql("CREATE QUERY big AS SELECT price FROM prices WHERE price > 30")
+    push(db, *PRICES)
+    push(db, replace(1, 100, "IBM", 21), replace(4, 130, "IBM", 17))
+    (answer,) = [answer for answer in most.fetch() if answer.op == "="]
+    assert (answer.tick, most.causes(answer)) == (100, (Cause("prices", 1, "=", ROW),))
+    lines = {line["index"]: line for line in db.revisions("prices").to_arrow().to_pylist()}
+    assert (lines[1]["changes"], lines[1]["queries"]) == (1, "most: 1")
+    assert (lines[4]["changes"], lines[4]["queries"]) == (0, "")  # nobody's maximum, and below 30 before and after
+    first = most.fetch()
+    assert first == [] and most.causes(answer) != ()
+
+
+def test_what_is_answered_for_the_first_time_corrects_nothing(db: eddyline.Database) -> None:
+    sums = db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}")
+    db.stream("prices").push(PRICES[:2])
+    push(db, replace(2, 110, "IBM", 1), (125, "IBM", 2), (150, "IBM", 3))  # in one batch with what it revises
+    assert [answer.op for answer in sums.fetch()] == ["+"] * 3
+    assert len(db.revisions("sums")) == 0
+    assert len(db.revisions("prices")) == 0  # the tuple came in this batch: it never was anything else
+
+
+def test_two_revisions_of_one_tuple_are_one(db: eddyline.Database) -> None:
+    db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 36), replace(2, 110, "IBM", 37), replace(3, 120, "IBM", 0), replace(3, *PRICES[2]))
+    (line,) = db.revisions("all_of_them").to_arrow().to_pylist()
+    assert (line["index"], line["old"], line["new"]) == (2, "(110, 'IBM', 35)", "(110, 'IBM', 37)")
+    push(db, (105, "SAP", 1), delete(7))  # it came and went
+    assert len(db.revisions("prices")) == 1
+
+
+def test_a_tuple_that_moves_is_a_cause_where_it_was_and_where_it_is(db: eddyline.Database) -> None:
+    db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}")
+    push(db, *PRICES)
+    push(db, replace(1, 135, "SAP", 20))
+    assert causes(db, "sums") == {(100, "="): [(1, "=", ROW)], (120, "="): [(1, "=", ROW)], (140, "="): [(1, "=", ROW)]}
+
+
+def test_joins_are_told_by_their_windows(db: eddyline.Database) -> None:
+    db.sql(
+        "CREATE QUERY pairs AS SELECT x.price AS p, y.price AS q FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] x, "
+        "prices [FROM NOW-9 TO NOW SLIDE 10 SEC] y WHERE x.symbol = 'IBM' AND y.symbol = 'SAP'"
+    )
+    push(db, *PRICES)
+    push(db, replace(5, 130, "SAP", 49), replace(1, 100, "IBM", 1))
+    assert causes(db, "pairs") == {(130, "="): [(5, "=", WINDOW)]}
+
+
+def test_the_latest_rows_are_told_by_their_batch_at_worst(db: eddyline.Database) -> None:
+    db.sql("CREATE QUERY last AS SELECT symbol, price FROM prices [ROWS 2]")
+    push(db, *PRICES)
+    push(db, delete(3), replace(6, 150, "IBM", 9))
+    found = causes(db, "last")
+    assert found and all(precision in (WINDOW, BATCH) for told in found.values() for _, _, precision in told)
+
+
+def test_only_the_asked_member_of_a_class_is_looked_at(db: eddyline.Database) -> None:
+    many = 300
+    db.queries(
+        "SELECT time, price FROM prices WHERE symbol = :symbol AND price > :least",
+        {"name": [f"n{k}" for k in range(many)], "symbol": ["IBM"] * many, "least": list(range(many))},
+    )
+    db.sql("CREATE QUERY a AS SELECT SUM(price) AS s FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] WHERE symbol = 'IBM'")
+    db.sql("CREATE QUERY b AS SELECT SUM(price) AS s FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] WHERE symbol = 'SAP'")
+    db.sql("CREATE QUERY c AS SELECT SUM(price) AS s FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] WHERE symbol = 'X'")
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 30), replace(5, 130, "SAP", 51))
+    assert causes(db, "n29") == {(110, "="): [(2, "=", ROW)]}
+    assert causes(db, "n30") == {(110, "-"): [(2, "=", ROW)]}
+    assert causes(db, "n35") == {}
+    assert causes(db, "a") == {(110, "="): [(2, "=", ROW)]}
+    assert causes(db, "b") == {(130, "="): [(5, "=", ROW)]}
+    assert causes(db, "c") == {}
+    lines = {line["query"]: line for line in db.revisions().to_arrow().to_pylist()}
+    assert sorted(line["changes"] for line in lines.values()) == [
+        1,
+        1,
+        35,
+    ]  # of a, of b and c, of all that n0 to n34 said
+
+
+def test_the_overview_tells_counts_and_costs(db: eddyline.Database) -> None:
+    db.sql(f"CREATE QUERY sums WITH (revisions = 'downstream') AS {BY_SYMBOL}")
+    db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    push(db, *PRICES)
+    assert len(db.revisions()) == 0
+    push(db, replace(2, 110, "IBM", 30), delete(3), (105, "SAP", 40), (170, "IBM", 1))
+    lines = {line["query"]: line for line in db.revisions().to_arrow().to_pylist()}
+    counted = ("at", "streams", "late", "deleted", "replaced")
+    assert [tuple(line[name] for name in counted) for line in lines.values()] == [(170, "prices", 1, 1, 1)] * 2
+    assert {name: line["changes"] for name, line in lines.items()} == {"sums": 2, "all_of_them": 3}
+    assert {name: line["way"] for name, line in lines.items()} == {"sums": "downstream", "all_of_them": "upstream"}
+    assert all(line["seconds"] > 0 and line["rows_read"] > 0 for line in lines.values())
+
+
+def test_since_and_limit(db: eddyline.Database) -> None:
+    db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    push(db, *PRICES)
+    for time in (160, 170, 180):
+        push(db, replace(2, 110, "IBM", time), (time, "X", 1))
+    for of in (None, "prices", "all_of_them"):
+        assert [line["at"] for line in db.revisions(of).to_arrow().to_pylist()] == [160, 170, 180]
+        assert [line["at"] for line in db.revisions(of, since=170).to_arrow().to_pylist()] == [170, 180]
+        assert [line["at"] for line in db.revisions(of, limit=1).to_arrow().to_pylist()] == [180]
+    told = db.sql("SHOW REVISIONS OF ALL_OF_THEM SINCE 170 LIMIT 1").to_arrow()
+    assert told.equals(db.revisions("all_of_them", since=170, limit=1).to_arrow())
+
+
+def test_mistakes(db: eddyline.Database) -> None:
+    db.sql("CREATE TABLE t (a INTEGER)")
+    for text, said in (
+        ("SHOW REVISIONS OF price", "no stream or query price"),
+        ("SHOW REVISIONS OF t", "t is a table"),
+        ("SHOW REVISIONS LIMIT 'x'", "how many"),
+        ("SHOW REVISION", "QUERIES, FUNCTIONS or REVISIONS"),
+    ):
+        with pytest.raises(EddylineError) as caught:
+            db.sql(text)
+        assert said in caught.value.message and caught.value.position is not None, text
+
+
+def story(db: eddyline.Database, steps: range) -> None:
+    for step in steps:
+        at = 160 + 10 * step
+        push(db, (at, "IBM", step), replace(2 + step % 5, 105 + step, "IBM", step), (at - 15, "SAP", step))
+
+
+def told(db: eddyline.Database) -> list[Any]:
+    return [list(db.revisions(of)) for of in ("prices", "sums", "nested", "all_of_them")]
+
+
+def test_restarts_folds_and_merges_change_nothing(path: Path, tmp_path: Path) -> None:
+    """Also long after entries and records were folded: what was revised is found in the merged logs."""
+    nested = f"SELECT MAX(total) AS m FROM (RSTREAM({BY_SYMBOL})) [FROM NOW-39 TO NOW SLIDE 40 SEC] AS z"
+    found = []
+    with kernels_alone():
+        for place, pace, runs in ((path, Pace(batches=10**9), 1), (tmp_path / "busy", BUSY, 3)):
+            for part in range(runs):
+                with opened(place, pace) as db:
+                    if not part:
+                        db.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
+                        db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}; CREATE QUERY nested AS {nested};")
+                        db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+                        push(db, *PRICES)
+                    story(db, range(part * 12 // runs, (part + 1) * 12 // runs))
+                    last = told(db)
+            found.append(last)
+    assert found[0] == found[1]
+    assert all(len(lines) > 10 for lines in found[0])
+
+
+def test_no_more_is_remembered_than_is_kept(db: eddyline.Database) -> None:
+    db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    push(db, *PRICES)
+    with patch("eddyline.log.revision_log.KEPT_CORRECTIONS", 2):
+        for price in (1, 2, 3, 4):
+            push(db, replace(2, 110, "IBM", price))
+        assert [line["new"] for line in db.revisions("all_of_them").to_arrow().to_pylist()] == [
+            "(110, 'IBM', 3)",
+            "(110, 'IBM', 4)",
+        ]
+        handle = db.query("all_of_them")
+        first, *_, last = [answer for answer in handle.fetch() if answer.op == "="]
+        assert handle.causes(first) == () and handle.causes(last) == (Cause("prices", 2, "=", ROW),)
+
+
+def test_results_with_causes(db: eddyline.Database, path: Path) -> None:
+    db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}")
+    db.queries("SELECT price FROM prices WHERE price > :p", {"name": ["one", "two"], "p": [20, 30]})
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 30), delete(5))
+
+    def printed(*options: str) -> str:
+        result = CliRunner().invoke(app, ["results", *options, "--db", str(path)])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    lines = [json.loads(line) for line in printed("sums", "--causes", "--format", "jsonl").splitlines()]
+    told = {(line["tick"], line["op"]): line.get("causes") for line in lines}
+    second = {"stream": "prices", "index": 2, "op": "=", "precision": "row"}
+    fifth = {"stream": "prices", "index": 5, "op": "-", "precision": "row"}
+    assert told == {(100, "+"): None, (120, "+"): None, (140, "+"): None, (120, "="): [second], (140, "="): [fifth]}
+    assert "causes" not in printed("sums", "--format", "jsonl")
+    assert "by" in printed("two", "--causes") and "prices 2 (=)" in printed("two", "--causes")
