@@ -177,6 +177,6 @@ def test_many_at_a_time_say_how_they_are_corrected(opened: Opened) -> None:
     kept = {name: f"{log}/slices" in db._core.engine.executor.results.stages for name, log in logs.items()}
     assert kept == {"down": True, "both": False}
     assert [totals(db, name)[10] for name in ("down.1", "down.2", "both.1", "both.2")] == [12, 2, 12, 2]
-    with pytest.raises(EddylineError, match="one of the queries that db.queries made"):
+    with pytest.raises(EddylineError, match=r"one of the queries that db\.queries made"):
         db.sql("CREATE CONNECTION POINT p ON down.1")
     db.close()

@@ -28,6 +28,7 @@ WORDS = (
     *("NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "COUNT", "SUM", "MIN", "wtime", "tag_count", "EQUALITY"),
     *("JACCARD", "s", "r", "d", "a", "b", "c", "t", "name", "x", "ST", "TICK", "OBJECT", "TAGSIGN", "TAG_LIFESPAN"),
     *("INTEGER", "STRING", "TIMESTAMP", "csv", "OPTIONS", "path", "RETAIN", "INTERVAL"),
+    *("CONNECTION", "POINT", "POINTS", "SHOW", "CASCADE"),
 )
 SYMBOLS = (*"()[]{}.,;:*+-/%=<>!|'\"`&@#$?\\~^", "==", "<=", "<=>", "::", "->", "--", "/*", "*/", "||", "++", "\n")
 VALUES = (

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eddyline
-from laws.restless import Restless, late_lanes
+from laws.restless import Fickle, Restless, late_lanes
 from laws.streams import folded
 from laws.test_sharing import BUSY, ints, runs
 from laws.without_spark import kernels_alone, one_batch
@@ -63,7 +63,9 @@ events = st.lists(
 def _told(story: list[tuple[str, Any]], dice: random.Random | None) -> dict[str, Any]:
     """What a database has answered in the end, by the name of the query; with dice, queries run aside."""
     with ExitStack() as stack:
-        stack.enter_context(kernels_alone() if dice is None else kernels_alone(lambda: Restless(dice)))
+        stack.enter_context(
+            kernels_alone() if dice is None else kernels_alone(lambda: Restless(dice), lambda: Fickle(dice))
+        )
         if dice is not None:
             stack.enter_context(patch("eddyline.spark.engine.Lanes", late_lanes(dice)))
         folder = Path(tempfile.mkdtemp())

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -19,6 +20,7 @@ import eddyline
 from eddyline import testing
 from eddyline.algebra.answer import TupleAnswer
 from eddyline.log.upkeep import Pace
+from laws.restless import Fickle
 from laws.streams import EXAMPLES, Data, data, folded
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
@@ -451,7 +453,7 @@ def _alone_and_together(examples: int, frames: Any, revisions: str = "upstream",
     def told(events: tuple[tuple[str, Any], ...], few: int, apart: bool, files: int) -> None:
         how = {"_LARGE": 0, "_SHARE": 3} if apart else {}
         with (
-            kernels_alone(),
+            kernels_alone(corrections=lambda: Fickle(Random(len(events)))),
             patch.multiple("eddyline.spark.form_table", MOST_JOINED=few, **how),
             patch("eddyline.spark.numbering._FILES", files),
         ):
@@ -478,6 +480,11 @@ def test_queries_that_begin_together_and_go_say_what_they_would_say_alone(spark:
 
 def test_members_that_keep_slices_say_what_they_would_say_alone_and_upstream(spark: object) -> None:
     _alone_and_together(40, _aggregations | st.builds("ISTREAM({})".format, _aggregations), "downstream")()
+
+
+def test_members_that_change_their_minds_say_what_they_would_say_alone_and_upstream(spark: object) -> None:
+    """Also if another window comes to the class, with which nothing can be kept."""
+    _alone_and_together(40, _aggregations | st.builds("ISTREAM({})".format, _aggregations), "auto")()
 
 
 @runs(4)
