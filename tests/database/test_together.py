@@ -20,7 +20,8 @@ ROWS = "[FROM NOW-2 TO NOW SLIDE 2 ROWS]"
 KINDS = {
     "rows": f"SELECT SUM(x) AS n FROM s {ROWS} WHERE x > :low",
     "table": "SELECT x, word FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC], words WHERE s.x = words.n AND x > :low",
-    "scan": "SELECT x, word FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC], words [SCAN 3 SEC] WHERE s.x = words.n AND x > :low",
+    "scan": "SELECT x, word FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC], words [SCAN 3 SEC] "
+    "WHERE s.x = words.n AND x > :low",
     "look-ups": "SELECT x, w.word FROM s, words, words AS w WHERE s.x = words.n AND words.n = w.n AND x > :low",
     "hops": "SELECT SUM(x) AS n FROM s [RANGE BY '4 seconds' SLIDE BY '2 seconds'] WHERE x > :low",
     "loop": "SELECT SUM(x) AS n FROM s WHERE x > :low for (t = ST; t < ST + 40; t += 2) { WindowIs(s, t - 3, t); }",

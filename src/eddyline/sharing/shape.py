@@ -94,6 +94,7 @@ class Shape:
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
     kept: bool = False  # whether slices are kept, which are then those of one window
+    on_spark: bool = False  # whether Spark itself computes it, which those do not wait for whom the kernel serves
     together: bool = False  # whether its meaning depends on when it began, so that members must have begun together
 
     @cached_property
@@ -101,7 +102,7 @@ class Shape:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
         window = self.constants[-WINDOW:] if self.windowed and self.kept else ()
-        return Key((self.plan, self.columns, called, self.kept, window))
+        return Key((self.plan, self.columns, called, self.kept, window, self.form if self.on_spark else None))
 
     @cached_property
     def form(self) -> Key:

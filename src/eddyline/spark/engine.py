@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eddyline.algebra.node import Operator
-from eddyline.algebra.sharing import Form
 from eddyline.algebra.user_function import UserFunction
 from eddyline.catalog.catalog import DOWNSTREAM, BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
-from eddyline.kernels.fits import why_not
 from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Journal
@@ -25,7 +23,7 @@ from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
-from eddyline.sharing import Shape, shape_of, with_forms
+from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_work import given_logs
@@ -34,6 +32,7 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
 from eddyline.spark.fairness import Policy
+from eddyline.spark.harmless import for_spark, is_harmless
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.literal import back_quoted, spark_type
@@ -399,7 +398,8 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
         shape = shape_of(query.plan, query.columns)
-        query.__dict__[SHAPE] = shape and replace(shape, kept=query.revisions == DOWNSTREAM)
+        kept = query.revisions == DOWNSTREAM
+        query.__dict__[SHAPE] = shape and replace(shape, kept=kept, on_spark=for_spark(shape))
     found: Shape | None = query.__dict__[SHAPE]
     return found
 
@@ -418,14 +418,8 @@ def shared_shape(query: BoundQuery) -> Shape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
     shape = shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
-        query.__dict__[HARMLESS] = _is_harmless(shape)
+        query.__dict__[HARMLESS] = is_harmless(shape)
     return shape if shape is not None and query.__dict__[HARMLESS] else None
-
-
-def _is_harmless(shape: Shape) -> bool:
-    """Whether the kernel can do it: what it leaves to Spark may fail on a row, and would stop all members."""
-    form = Form("", shape.predicate, shape.where)
-    return why_not(with_forms(shape.plan, (form,))) is None
 
 
 def _tick(value: int | None) -> int:

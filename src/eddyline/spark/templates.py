@@ -20,6 +20,7 @@ from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.log.answers import python_rows
 from eddyline.sharing import Shape, shape_of
 from eddyline.sharing.constants import COMPARING, has_constants
+from eddyline.spark.harmless import for_spark
 
 
 def template_shape(query: BoundQuery) -> Shape:
@@ -47,7 +48,7 @@ def template_shape(query: BoundQuery) -> Shape:
     for condition in asked:
         if (left := _left_in(condition)) is not None:
             raise _cannot_stand(*left)
-    return shape
+    return replace(shape, on_spark=for_spark(shape))
 
 
 _COMPARED = "parameters are compared with something, in WHERE or HAVING"
