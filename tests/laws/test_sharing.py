@@ -49,9 +49,17 @@ predicates = st.recursive(
 _window = st.sampled_from(
     ["[FROM NOW-5 TO NOW SLIDE 2 SEC]", "[FROM NOW-1 TO NOW SLIDE 2 SEC]", "[FROM NOW-3 TO NOW-1 SLIDE 3 SEC]"]
 )
+_said_hops = st.builds(
+    "[RANGE BY '{} seconds' SLIDE BY '{} seconds' START AT {}]".format,
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.sampled_from([-7, 0, 3, 17]),
+)
 _frames = st.one_of(
     st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
     _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
+    _said_hops.map("SELECT a, b FROM s {} WHERE {{}}".format),
+    _said_hops.map("SELECT COUNT(*) AS n, MAX(b) AS m FROM s {} WHERE {{}}".format),
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
     _window.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
     _window.map("SELECT a, COUNT(*) AS n FROM s {} WHERE {{}} GROUP BY a ORDER BY n LIMIT 1 OFFSET 1".format),
@@ -256,6 +264,7 @@ AT_ANY_TIME = [
     f"SELECT b, c FROM (SELECT a, b FROM s WHERE a > {{}}) {_SLIDING} AS s, r {_SLIDING} WHERE s.a = r.a",
     "SELECT b, c FROM s [NOW] LEFT JOIN r [NOW] ON s.a = r.a WHERE s.a > {}",
     "SELECT b, name FROM s, d WHERE s.a = d.a AND s.a > {}",
+    "SELECT COUNT(*) AS n FROM s [RANGE BY '4 seconds' SLIDE BY '3 seconds' START AT 1] WHERE a > {}",
 ]
 #: kinds of which only those are members of one class that began together
 TOGETHER = [
@@ -271,7 +280,6 @@ TOGETHER = [
     "SELECT x FROM (SELECT s.a AS x, name FROM s, d WHERE s.a = d.a) WHERE x > {}",
     "SELECT x FROM (SELECT s.a AS x, name FROM s, d WHERE s.a = d.a AND s.a > {}) WHERE x > 3",
     "SELECT a, b FROM s [RANGE BY '4 seconds' SLIDE BY '2 seconds'] WHERE a > {}",
-    "SELECT COUNT(*) AS n FROM s [RANGE BY '4 seconds' SLIDE BY '2 seconds' START AT 10] WHERE a > {}",
     "SELECT a FROM s WHERE a > {} for (t = ST; t < ST + 50; t += 5) {{ WindowIs(s, t - 4, t); }}",
     "SELECT s.a, c FROM s, r WHERE s.a = r.a AND b > {} "
     "for (t = 5; t < 50; t++) {{ WindowIs(s, t - 4, t); WindowIs(r, t, t); }}",

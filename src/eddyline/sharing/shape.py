@@ -50,7 +50,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
-from eddyline.algebra.window import LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
+from eddyline.algebra.window import HopWindow, LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
@@ -62,7 +62,7 @@ UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowS
 #: how many constants a window is: first tick, last tick, slide
 WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
-_FOUND_OUT = ("key", "form", "stream", "slide", "by_tuple")
+_FOUND_OUT = ("key", "form", "stream", "slide", "hop", "by_tuple")
 
 
 class Key:
@@ -119,7 +119,15 @@ class Shape:
         """That of the windows of all members, where they have none of their own and may begin at any time."""
         if self.together:
             return None
-        return next((operator.slide for operator in self.plan.walk() if isinstance(operator, TimeWindow)), None)
+        windows = (operator for operator in self.plan.walk() if isinstance(operator, TimeWindow | HopWindow))
+        return next((window.slide for window in windows), None)
+
+    @cached_property
+    def hop(self) -> HopWindow | None:
+        """The hopping windows of all members, which begin where they say and not where a query does."""
+        if self.together:
+            return None
+        return next((operator for operator in self.plan.walk() if isinstance(operator, HopWindow)), None)
 
     @cached_property
     def by_tuple(self) -> bool:
@@ -239,11 +247,16 @@ def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
 
 
 def _is_source(node: Operator) -> bool:
-    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks."""
+    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks.
+
+    Of hopping windows, those that say where they begin.
+    """
     if isinstance(node, StreamLookup):
         return isinstance(node.table, Scan) and not node.tagged and _is_log(node.input)
     if isinstance(node, StreamOp):
         return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
+    if isinstance(node, HopWindow):
+        return node.start is not None and not node.tagged and _is_log(node.input)
     windows = [operator for operator in node.walk() if isinstance(operator, TimeWindow)]
     inner = (TimeWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect, StreamReceive, StreamAcquire)
     return (
