@@ -222,8 +222,8 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in chain if isinstance(operator, SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
-    if isinstance(node, StreamLookup) and above.types:
-        return None  # its rows have their indexes before these are asked for
+    if isinstance(node, StreamLookup) and above.types and asked is None:
+        return None  # all of its rows would be written down for every member
     match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
@@ -247,12 +247,15 @@ def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
 
 
 def _is_source(node: Operator) -> bool:
-    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks.
+    """A stream, also beside tables, a window of time over one, or a join of such windows at the same ticks.
 
     Of hopping windows, those that say where they begin.
     """
     if isinstance(node, StreamLookup):
-        return isinstance(node.table, Scan) and not node.tagged and _is_log(node.input)
+        tuples: Operator = node
+        while isinstance(tuples, StreamLookup) and isinstance(tuples.table, Scan):  # of several tables
+            tuples = tuples.input
+        return not node.tagged and _is_log(tuples)
     if isinstance(node, StreamOp):
         return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
     if isinstance(node, HopWindow):
