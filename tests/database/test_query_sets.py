@@ -145,8 +145,10 @@ def test_what_cannot_be_a_template_is_refused_and_leaves_nothing_behind(db: eddy
         db.queries("SELECT x FROM s WHERE x > :lov", constants)
     with pytest.raises(NotSupported, match="low"):
         db.queries("SELECT x + :low AS y FROM s WHERE k = :key", constants)
+    with pytest.raises(NotSupported, match=":low stands below what counts rows"):
+        db.queries("SELECT COUNT(*) FROM (SELECT x FROM s WHERE x > :low) [FROM NOW-1 TO NOW SLIDE 2 ROWS]", constants)
     with pytest.raises(NotSupported, match="answered together"):
-        db.queries("SELECT COUNT(*) FROM s [FROM NOW-1 TO NOW SLIDE 2 ROWS] WHERE x > :low", constants)
+        db.queries("SELECT x AS _query FROM s WHERE x > :low", constants)
     with pytest.raises(SyntaxProblem, match="template"):
         db.queries("DROP QUERY x", constants)
     with pytest.raises(TypeMismatch):

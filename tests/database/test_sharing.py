@@ -112,6 +112,18 @@ def test_what_may_fail_on_a_row_shares_with_nobody(spark: object) -> None:
         assert db.status().queries[-1].problem is not None
 
 
+def test_functions_that_only_spark_computes_are_shared(spark: object) -> None:
+    """But those whom the kernel serves do not wait for Spark's plans because of them."""
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), testing.database() as db:
+        db.sql(STREAM)
+        shouted = [db.sql(f"CREATE QUERY q{n} AS SELECT x FROM s WHERE upper(st) = '{w}'") for n, w in enumerate("AB")]
+        plain = db.sql("CREATE QUERY plain AS SELECT x FROM s WHERE x > 1")
+        found = {row["name"]: row["class"] for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
+        assert found["q0"] == found["q1"] and found["plain"] not in (None, found["q0"])
+        push(db, (1, 0.0, "a"), (2, 0.0, "b"), (3, 0.0, "A"))
+        assert [rows(handle) for handle in (*shouted, plain)] == [[(1,), (3,)], [(2,)], [(2,), (3,)]]
+
+
 def test_a_template_may_have_no_parameters(db: eddyline.Database) -> None:
     many = db.queries("SELECT x FROM s", {"name": ["one", "other"]})
     push(db, (1, 0.0, ""), (2, 0.0, ""))

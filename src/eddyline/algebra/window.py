@@ -148,6 +148,11 @@ class HopWindow(_OverStream):
     slide: int
     start: int | None = None
 
+    def first_end(self, begin: int, over: int) -> int:
+        """The end of the first window from `begin` on that is not over at a tick."""
+        end = begin + self.range
+        return end if end > over else end + -(-(over + 1 - end) // self.slide) * self.slide
+
     def check(self) -> None:
         if self.range <= 0 or self.slide <= 0:
             raise InvalidAlgebra(f"a range of {self.range} sliding by {self.slide} is no window")

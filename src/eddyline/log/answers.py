@@ -31,8 +31,8 @@ class Seat:
     """A query's place in a query class: its number in the log that the members of the class share.
 
     It is answered from the window at tick `begin` on. Windows of the class are numbered by the ticks since it began;
-    those at multiples of `slide` are the member's own, counted from its `start` on, or from where the class began.
-    Where members began together, the windows of the class are those of every member, with the same numbers.
+    those at `at` and every `slide` ticks from there are the member's own, counted from its `start` on, or from where
+    the class began. Where members began together, the windows of the class, with their numbers, are those of every one.
     """
 
     log: str
@@ -40,6 +40,7 @@ class Seat:
     begin: int | None = None
     start: int | None = None
     slide: int | None = None  # None: its answers are no windows, or those of all members
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,14 @@ def _of_members(table: pa.Table, seat: Seat) -> pa.Table:
     if HEADER not in table.column_names or seat.slide is None:
         return table
     tick = table.column(TICK).to_numpy()
-    own = tick % seat.slide == 0
+    own = (tick - seat.at) % seat.slide == 0
     if seat.begin is not None:
         own &= tick >= seat.begin
     table = table.filter(pa.array(own))
     tick = table.column(TICK).to_numpy()
     start = tick - table.column(NUMBER).to_numpy() if seat.start is None else seat.start
-    numbers = tick // seat.slide + (-start // seat.slide) + 1  # the first window stands at the start rounded up
+    # the first window stands at the start rounded up
+    numbers = (tick - seat.at) // seat.slide + ((seat.at - start) // seat.slide) + 1
     return table.set_column(table.column_names.index(NUMBER), NUMBER, pa.array(numbers, pa.int64()))
 
 

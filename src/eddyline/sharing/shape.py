@@ -51,7 +51,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
-from eddyline.algebra.window import LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
+from eddyline.algebra.window import HopWindow, LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 
@@ -63,7 +63,7 @@ UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowS
 #: how many constants a window is: first tick, last tick, slide
 WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
-_FOUND_OUT = ("key", "form", "stream", "slide", "by_tuple")
+_FOUND_OUT = ("key", "form", "stream", "slide", "hop", "by_tuple")
 
 
 class Key:
@@ -95,6 +95,7 @@ class Shape:
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
     kept: bool = False  # whether slices are always kept, which are then those of one window
+    on_spark: bool = False  # whether Spark itself computes it, which those do not wait for whom the kernel serves
     together: bool = False  # whether its meaning depends on when it began, so that members must have begun together
     corrected: str = ""  # how answers are: the members of a class all in the same way
 
@@ -103,7 +104,8 @@ class Shape:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
         window = self.constants[-WINDOW:] if self.windowed and self.kept else ()
-        return Key((self.plan, self.columns, called, self.kept, self.corrected, window))
+        form = self.form if self.on_spark else None
+        return Key((self.plan, self.columns, called, self.kept, self.corrected, window, form))
 
     @cached_property
     def form(self) -> Key:
@@ -120,7 +122,15 @@ class Shape:
         """That of the windows of all members, where they have none of their own and may begin at any time."""
         if self.together:
             return None
-        return next((operator.slide for operator in self.plan.walk() if isinstance(operator, TimeWindow)), None)
+        windows = (operator for operator in self.plan.walk() if isinstance(operator, TimeWindow | HopWindow))
+        return next((window.slide for window in windows), None)
+
+    @cached_property
+    def hop(self) -> HopWindow | None:
+        """The hopping windows of all members, which begin where they say and not where a query does."""
+        if self.together:
+            return None
+        return next((operator for operator in self.plan.walk() if isinstance(operator, HopWindow)), None)
 
     @cached_property
     def by_tuple(self) -> bool:
@@ -217,8 +227,8 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in chain if isinstance(operator, SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
-    if isinstance(node, StreamLookup) and above.types:
-        return None  # its rows have their indexes before these are asked for
+    if isinstance(node, StreamLookup) and above.types and asked is None:
+        return None  # all of its rows would be written down for every member
     match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
@@ -242,11 +252,19 @@ def _where(node: Operator, chain: list[Operator]) -> tuple[TypedExpr, ...]:
 
 
 def _is_source(node: Operator) -> bool:
-    """A stream, also beside a table, a window of time over one, or a join of such windows at the same ticks."""
+    """A stream, also beside tables, a window of time over one, or a join of such windows at the same ticks.
+
+    Of hopping windows, those that say where they begin.
+    """
     if isinstance(node, StreamLookup):
-        return isinstance(node.table, Scan) and not node.tagged and _is_log(node.input)
+        tuples: Operator = node
+        while isinstance(tuples, StreamLookup) and isinstance(tuples.table, Scan):  # of several tables
+            tuples = tuples.input
+        return not node.tagged and _is_log(tuples)
     if isinstance(node, StreamOp):
         return isinstance(node, StreamReceive | StreamAcquire) and not node.tagged
+    if isinstance(node, HopWindow):
+        return node.start is not None and not node.tagged and _is_log(node.input)
     windows = [operator for operator in node.walk() if isinstance(operator, TimeWindow)]
     inner = (TimeWindow, WindowCrossProduct, WindowJoin, WindowAlias, WindowSelect, StreamReceive, StreamAcquire)
     return (

@@ -368,6 +368,7 @@ class BatchWork:
         memory = query.memory.setdefault(stage.name, {})
         view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
         view.members = way.members
+        view.over = LOW if query.history else query.created.reached
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count
         if piece is not None:

@@ -149,8 +149,14 @@ class Classes:
         if found is None and self._alone[_key(shape, beginning)] + 1 < self._share_from and not always:
             return None
         log, number = (f"{CLASS}{self._last + 1}", 1) if found is None else (found.name, found.next_number)
+        if shape.together:
+            return Seat(log, number)
+        if shape.hop is not None:
+            reached = beginning.reached
+            first = shape.hop.first_end(shape.hop.start or 0, LOW if reached is None else reached)
+            return Seat(log, number, None if reached is None else first, first, shape.hop.slide, first)
         start = beginning.start
-        return Seat(log, number) if shape.together else Seat(log, number, start, start, slide_of(shape))
+        return Seat(log, number, start, start, slide_of(shape))
 
     def of(self, shape: Shape, beginning: Beginning) -> QueryClass | None:
         """The class that a new query of this shape would find."""

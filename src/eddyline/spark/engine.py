@@ -13,13 +13,11 @@ import pyarrow as pa
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.retention import reaching
-from eddyline.algebra.sharing import Form
 from eddyline.algebra.user_function import UserFunction
 from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
-from eddyline.kernels.fits import why_not
 from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Flush, Journal
@@ -27,7 +25,7 @@ from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
-from eddyline.sharing import Shape, shape_of, with_forms
+from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_work import given_logs
@@ -36,6 +34,7 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
 from eddyline.spark.fairness import Policy
+from eddyline.spark.harmless import for_spark, is_harmless
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.literal import back_quoted, spark_type
@@ -446,7 +445,7 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
     if SHAPE not in query.__dict__:
         shape = shape_of(query.plan, query.columns)
-        query.__dict__[SHAPE] = shape and corrected(shape, query)
+        query.__dict__[SHAPE] = shape and replace(corrected(shape, query), on_spark=for_spark(shape))
     found: Shape | None = query.__dict__[SHAPE]
     return found
 
@@ -465,14 +464,8 @@ def shared_shape(query: BoundQuery) -> Shape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
     shape = shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
-        query.__dict__[HARMLESS] = _is_harmless(shape)
+        query.__dict__[HARMLESS] = is_harmless(shape)
     return shape if shape is not None and query.__dict__[HARMLESS] else None
-
-
-def _is_harmless(shape: Shape) -> bool:
-    """Whether the kernel can do it: what it leaves to Spark may fail on a row, and would stop all members."""
-    form = Form("", shape.predicate, shape.where)
-    return why_not(with_forms(shape.plan, (form,))) is None
 
 
 def _tick(value: int | None) -> int:

@@ -91,6 +91,8 @@ def _about(found: QueryClass, own: FormTable, standing: Sequence[Standing]) -> l
     ]
     if others:
         lines.append(f"  and {counted(others, 'other form')}, {counted(len(found) - len(own), 'member')}")
+    if found.shape is not None and found.shape.together:
+        lines.append("  members began at the same moment, and see the same because of that: nobody comes later")
     windows = [window for window in _windows(found) if isinstance(window, MemberWindow)]
     lines += [f"  members have windows of their own, in slices of {counted(w.unit, 'tick')}" for w in windows]
     return [*lines, *(f"  {line}" for line in shares_of(found, standing))]

@@ -13,6 +13,7 @@ class Beginning:
     start: int | None  # the first tick that it is answered for; None: the first that its streams bring
     entry: int = 0  # of the journal, after which it was created
     past: int | None = None  # the entries that it looks back at; None: it does not, or nobody remembers
+    reached: int | None = None  # the tick that the clock had reached; None: it looks back, or nothing has come
 
 
 @dataclass(frozen=True)
@@ -37,4 +38,6 @@ class Moment:
 
     def beginning(self, past: int | None = None) -> Beginning:
         """That of a query which is created then; `past`: how many entries it looks back at, if it does."""
-        return Beginning(self.start, self.entry, past if self.start is not None else None)
+        if past is not None and self.start is not None:
+            return Beginning(self.start, self.entry, past)
+        return Beginning(self.start, self.entry, reached=self.reached)

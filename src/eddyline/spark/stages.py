@@ -119,7 +119,9 @@ class _Cutter:
         if isinstance(plan, RelationChanges | RStream | IStream | DStream):
             return plan.with_inputs(self._windows(plan.inputs[0]))
         if isinstance(plan, StreamLookup):
-            return plan.with_inputs(self._tuples(plan.input), plan.table)
+            # several tables are looked up at once: a tuple meets all of them as they stand
+            several = isinstance(plan.input, StreamLookup)
+            return plan.with_inputs((self.rest_of if several else self._tuples)(plan.input), plan.table)
         if _is_matched_lookup(plan):
             return plan.with_inputs(self.rest_of(plan.inputs[0]))
         if isinstance(plan, StreamOp):

@@ -19,7 +19,8 @@ from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.log.answers import python_rows
 from eddyline.sharing import Shape, shape_of
-from eddyline.sharing.constants import COMPARING
+from eddyline.sharing.constants import COMPARING, has_constants
+from eddyline.spark.harmless import for_spark
 
 
 def template_shape(query: BoundQuery) -> Shape:
@@ -28,11 +29,16 @@ def template_shape(query: BoundQuery) -> Shape:
     if shape is None:
         raise NotSupported(
             "queries of this kind cannot be answered together",
-            hint="a template reads a stream, or windows of time with one slide; create the queries one by one",
+            hint="two of its columns have the same name, or one is named _query; name them with AS",
         )
     asked = [] if shape.predicate is None else [shape.predicate]
     for operator in shape.plan.walk():
         if isinstance(operator, StreamSelect | WindowSelect):
+            if (left := _left_in(operator.predicate)) is not None and has_constants(operator.predicate):
+                raise NotSupported(
+                    f"the parameter :{_name(left[0])} stands below what counts rows, where the queries cannot differ",
+                    hint="ask it above the window",
+                )
             asked.append(operator.predicate)
         elif (left := next(filter(None, map(_left_in, expressions_of(operator))), None)) is not None:
             raise NotSupported(
@@ -42,7 +48,7 @@ def template_shape(query: BoundQuery) -> Shape:
     for condition in asked:
         if (left := _left_in(condition)) is not None:
             raise _cannot_stand(*left)
-    return corrected(shape, query)
+    return replace(corrected(shape, query), on_spark=for_spark(shape))
 
 
 def corrected(shape: Shape, query: BoundQuery) -> Shape:

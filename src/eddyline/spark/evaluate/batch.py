@@ -71,6 +71,7 @@ class Batch:
     memory: dict[Any, Any] = field(default_factory=dict)  # what the stage keeps between batches on the driver
     on_read: Callable[[int], None] = lambda rows: None  # told how many rows are going to be read
     since: Mapping[str, int] = field(default_factory=dict)  # by stream, the last index before the query was created
+    over: int = LOW  # the tick that the clock had reached by then; LOW for one that looks back
     members: Members | None = None  # of a query class
     indexes: Spans = EVERYTHING  # of the tuples that are new to a stage which works tuple by tuple
     slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation

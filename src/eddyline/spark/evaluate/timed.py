@@ -42,7 +42,7 @@ def grid_of(node: Operator, batch: Batch) -> Grid:
     assert isinstance(node, HopWindow)
     begin = batch.start if node.start is None else node.start
     # a hopping window is over when a tuple at or past its end has come, so the tick need not be closed
-    return Grid(begin + node.range, node.slide, -node.range, -1, batch.now.reached, batch.before.reached)
+    return Grid(node.first_end(begin, batch.over), node.slide, -node.range, -1, batch.now.reached, batch.before.reached)
 
 
 def window_list(grid: Grid, ticks: Spans, batch: Batch) -> Frame:
