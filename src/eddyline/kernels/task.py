@@ -241,7 +241,7 @@ def written(
         shared = is_shared(stage)  # each reader wants the rows of one member
         if shared and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)
-        size = storage.write_table(path, table, in_groups=shared)
+        size = storage.write_table(path, table, QUERY if shared else None)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
