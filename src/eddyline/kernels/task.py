@@ -136,7 +136,8 @@ def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
     connection = leaves.connection
     if not work.few:
         shared = work.together
-        statement = work.statement if shared is None or not leaves.has(shared) else shared.statement
+        has = shared is not None and leaves.has(shared, Storage(work.root))
+        statement = shared.statement if shared is not None and has else work.statement
         streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
         return streamed
     with warnings.catch_warnings():

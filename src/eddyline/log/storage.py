@@ -292,8 +292,8 @@ def _with_bounds(schema: pa.Schema) -> list[str]:
 
 def _encodings(schema: pa.Schema, ordered: bool) -> dict[str, str] | None:
     """Places go up by little, and in the order of members most integers do: written as differences they take less
-    time and room, and less time to read. There floating numbers are in no order: with the bytes of one place beside each
-    other they are compressed in half the time and to less."""
+    time and room, and less time to read. Floating numbers are in no order there: with the bytes of one place beside
+    each other they are compressed in half the time and to less."""
     wide = [field.name for field in schema if pa.types.is_int64(field.type) or pa.types.is_int32(field.type)]
     found = wide if ordered else [name for name in wide if name in _PLACES]
     floating = [field.name for field in schema if ordered and pa.types.is_floating(field.type)]

@@ -116,6 +116,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
     made = cast(Frame, frame)
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
+    grouping = None if few else sheet.grouping(made)
     by_row = stage.kind == LINEAR and _only_found(statement, sheet, view)
     return replace(
         outline,
@@ -128,7 +129,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         plain=made.plain,
         functions=_functions(stage),
         few=few,
-        grouping=None if few else sheet.grouping(made),
+        grouping=None if grouping is None else replace(grouping, reads=reads),
     )
 
 
