@@ -53,12 +53,12 @@ class Cuts:
         >>> one, other = Cuts(frozenset({(0, 10)}), "a"), Cuts(frozenset({(5, 5), (1, 4)}), "b")
         >>> made = Cuts.of_all([one, other, one])
         >>> sorted(made.at), made.ticks
-        ([(0, 5), (1, 4)], '(a) OR (b)')
+        ([(0, 5), (1, 4)], '((a) OR (b))')
         """
         every = {(offset % step, step) for cuts in several for offset, step in cuts.at}
         kept = {cut for cut in every if not any(_are_among(cut, other) for other in every if other != cut)}
         ticks = dict.fromkeys(cuts.ticks for cuts in several)
-        return cls(frozenset(kept), " OR ".join(f"({each})" for each in ticks))
+        return cls(frozenset(kept), f"({' OR '.join(f'({each})' for each in ticks)})")
 
 
 def _are_among(one: tuple[int, int], others: tuple[int, int]) -> bool:
