@@ -88,10 +88,10 @@ def _queries(*shapes: str) -> list[str]:
     return [shape.format(constant) for shape in shapes for constant in (2, 5, 11)]
 
 
-def test_selections_share_theirs_and_windows_theirs() -> None:
+def test_selections_and_windows_over_the_same_segments_share_a_filter() -> None:
     with _filters() as shared:
         agree(_queries(*SHAPES), ROWS, 1000)
-    assert shared == [True, True]
+    assert shared == [True]
 
 
 def test_one_condition_of_several_outputs_is_looked_up_once() -> None:
@@ -100,6 +100,12 @@ def test_one_condition_of_several_outputs_is_looked_up_once() -> None:
         with pytest.raises(AssertionError):  # nothing is found
             agree(_queries("SELECT a FROM s WHERE b > {}", "SELECT b FROM s WHERE b > {}"), ROWS, 1000)
     assert shared == [True] and find.call_count == 1
+
+
+def test_where_windows_reach_back_they_share_theirs_and_selections_theirs() -> None:
+    with _filters() as shared:
+        agree(_queries(*SHAPES), ROWS, 10)
+    assert shared == [True, True, True]
 
 
 @pytest.mark.parametrize("how", [{"_KEPT_PAIRS": 3}, {"_MEMBER_COST": 1e9}, {"_WANTED_SHARE": 2.0}])
@@ -113,4 +119,4 @@ def test_what_one_cannot_compute_does_not_hinder_the_others() -> None:
     broken = patch("eddyline.kernels.one_filter._Columns.statement", lambda *given: "SELECT error('')")
     with _filters() as shared, broken:
         agree(_queries(*SHAPES), ROWS, 1000)
-    assert shared == [False, False]
+    assert shared == [False]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.together import Together, in_bundles
+from eddyline.log.storage import Storage
 from laws.streams import EXAMPLES, Data, aggregates, data, predicates
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
@@ -19,6 +20,7 @@ _windows = st.sampled_from(
     [
         "[FROM NOW-5 TO NOW SLIDE 2 SEC]",
         "[FROM NOW-3 TO NOW SLIDE 4 SEC]",
+        "[FROM NOW-6 TO NOW-2 SLIDE 3 SEC]",
         "[RANGE BY '4 seconds' SLIDE BY '2 seconds']",
     ]
 )
@@ -26,8 +28,9 @@ _windows = st.sampled_from(
 
 @st.composite
 def _alike(draw: st.DrawFn) -> list[str]:
-    """Queries over one or two windows with one or two conditions, which differ in all else."""
-    windows, wheres = (draw(st.lists(some, min_size=1, max_size=2)) for some in (_windows, predicates))
+    """Queries over one to three windows with one or two conditions, which differ in all else."""
+    windows = draw(st.lists(_windows, min_size=1, max_size=3))
+    wheres = draw(st.lists(predicates, min_size=1, max_size=2))
     queries = []
     for _ in range(6):
         source = f"s {draw(st.sampled_from(windows))} WHERE {draw(st.sampled_from(wheres))}"
@@ -49,9 +52,15 @@ def _alike(draw: st.DrawFn) -> list[str]:
 @settings(
     max_examples=80 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-@given(_alike(), data(), st.sampled_from([3, 7, 1000]))
-def test_slices_of_several_shapes(several: list[str], given_data: Data, batch_rows: int) -> None:
-    with kernels_alone(), patch("eddyline.spark.kernel_job._FEW_ROWS", -1):
+@given(_alike(), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0.1, 1]))
+def test_slices_of_several_shapes(
+    several: list[str], given_data: Data, batch_rows: int, rows_of_a_slice: float
+) -> None:
+    with (
+        kernels_alone(),
+        patch("eddyline.spark.kernel_job._FEW_ROWS", -1),
+        patch("eddyline.kernels.together._ROWS_OF_A_SLICE", rows_of_a_slice),
+    ):
         agree(several, given_data, batch_rows)
 
 
@@ -60,9 +69,10 @@ def _run(*queries: str) -> list[str]:
     asked: list[str] = []
     has = Leaves.has
 
-    def seen(leaves: Leaves, shared: Together) -> bool:
-        asked.append(shared.table)
-        return has(leaves, shared)
+    def seen(leaves: Leaves, shared: Together, storage: Storage) -> bool:
+        found = has(leaves, shared, storage)
+        asked.extend([shared.table] if found else [])
+        return found
 
     rows: list[dict[str, Any]] = [{"a": tick % 3, "b": tick, "t": tick} for tick in range(20)]
     with kernels_alone(), patch("eddyline.spark.kernel_job._FEW_ROWS", -1), patch.object(Leaves, "has", seen):
@@ -80,6 +90,16 @@ def test_what_differs_in_aggregates_alone_is_shared() -> None:
         f"ISTREAM(SELECT MIN(b) AS x, a FROM {WINDOW} WHERE b > 2 GROUP BY a)",
     )
     assert len(asked) == 3 and len(set(asked)) == 1
+
+
+def test_windows_of_other_lengths_and_slides_share_finer_slices() -> None:
+    windows = {"MAX": "NOW-5 TO NOW SLIDE 2", "SUM": "NOW-7 TO NOW SLIDE 4", "MIN": "NOW-9 TO NOW-2 SLIDE 3"}
+    queries = [f"SELECT a, {what}(b) AS x FROM s [FROM {w} SEC] GROUP BY a" for what, w in windows.items()]
+    with patch("eddyline.kernels.together._ROWS_OF_A_SLICE", 0.1):
+        asked = _run(*queries)
+    assert len(asked) == 3 and len(set(asked)) == 1
+    with patch("eddyline.kernels.together._ROWS_OF_A_SLICE", 1000):
+        assert not _run(*queries)  # such slices would be as many as tuples
 
 
 def test_on_spark_they_are_done_in_one_task(spark: object) -> None:
@@ -108,8 +128,8 @@ def test_who_cannot_be_computed_with_the_others_is_computed_alone() -> None:
     queries = [f"SELECT MAX(b) AS x FROM {WINDOW}", f"SELECT MIN(b) AS x, COUNT(*) AS n FROM {WINDOW}"]
     has = Leaves.has
 
-    def broken(leaves: Leaves, shared: Together) -> bool:
-        return has(leaves, replace(shared, creation="SELECT error('overflow')"))
+    def broken(leaves: Leaves, shared: Together, storage: Storage) -> bool:
+        return has(leaves, replace(shared, creation="SELECT error('overflow')"), storage)
 
     with kernels_alone(), patch("eddyline.spark.kernel_job._FEW_ROWS", -1), patch.object(Leaves, "has", broken):
         agree(queries, Data(rows), 1000)

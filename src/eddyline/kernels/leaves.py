@@ -42,15 +42,21 @@ class Leaves:
             self._view(name, [storage.path(file) for file in files], storage)
         self._opened[name] = wanted
 
-    def has(self, shared: Together) -> bool:
+    def has(self, shared: Together, storage: Storage) -> bool:
         """Whether there is a table that works share; it is made for the first. What fails there may be another's."""
         if shared.table not in self._tables:
             try:
+                if shared.files:
+                    self.open(shared.leaf, shared.files, storage, False)
                 self.connection.execute(shared.creation)
-                self._tables[shared.table] = True
+                self._tables[shared.table] = shared.most is None or self._rows_of(shared.table) <= shared.most
             except duckdb.Error:
                 self._tables[shared.table] = False
         return self._tables[shared.table]
+
+    def _rows_of(self, table: str) -> int:
+        ((count,),) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        return int(count)
 
     def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[tuple[str, pa.Table]] | None:
         """What a filter that works share has found for one of them; it is asked for the first. None: not this time."""

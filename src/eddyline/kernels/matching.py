@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -88,6 +88,18 @@ class Match:
     @property
     def leaves(self) -> tuple[str, ...]:
         return tuple(asked.leaf for asked in self.asked)
+
+    def keeping(self, columns: Collection[str]) -> Match:
+        """The same for who asks for no more than these columns: others need not be read, nor gathered for each pair."""
+        kept = tuple(name for name in self.kept if name in columns)
+        if self.costly or kept == self.kept:
+            return self
+        needed = dict.fromkeys([*kept, *(column for asked in self.asked for column in asked.columns.values())])
+        statement = f"SELECT {', '.join(needed)} FROM ({self.statement})"
+        reading = self.reading
+        if reading is not None:
+            reading = replace(reading, columns={name: reading.columns[name] for name in needed})
+        return replace(self, statement=statement, kept=kept, reading=reading)
 
     def described(self) -> list[str]:
         """How each leaf is found, for EXPLAIN."""

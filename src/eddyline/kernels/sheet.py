@@ -17,7 +17,8 @@ from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.matching import Asked, Filter, Match, Reading
 from eddyline.kernels.selecting import Selection
-from eddyline.kernels.together import Grouping
+from eddyline.kernels.together import LEAF, SLICES, TICKS, Cuts, Grouping, Pattern
+from eddyline.log.segment import TICK
 
 #: texts that only name, cast or repeat: a column, `CAST(_diff AS TINYINT) AS _diff`, `5L AS _batch`
 _COLUMN = re.compile(r"[`\"]?(\w+)[`\"]?(?: AS \w+)?")
@@ -94,12 +95,24 @@ class Sheet:
             return None
         texts = [sql.removesuffix(f" AS {name}") for sql, name in slices.aggregates]
         keys = tuple(map(_quoted_column, slices.keys))
-        made = Grouping.of(rows, [self.files[leaf] for leaf in leaves], keys, texts)
+        pattern = self._pattern(rows, list(leaves), slices.cuts)
+        made = Grouping.of(rows, [self.files[leaf] for leaf in leaves], keys, texts, pattern)
         columns = [
             f"{made.aggregates[text]} AS {name}" for text, (_, name) in zip(texts, slices.aggregates, strict=True)
         ]
         over = f"SELECT {', '.join([*keys, *columns])} FROM {made.table}"
         return replace(made, statement=last.statement({slices.groups: over}))
+
+    def _pattern(self, rows: str, leaves: Sequence[str], cuts: Cuts | None) -> Pattern | None:
+        """A statement whose slices and ticks could be others; None if it has none, or has them in a way of its own."""
+        if cuts is None or len(leaves) != 1:
+            return None
+        (leaf,) = leaves
+        slice_, ticks = kernel_sql(cuts.slice(TICK))[0], kernel_sql(cuts.ticks)[0]
+        if rows.count(slice_) != 1 or rows.count(ticks) != 1:
+            return None
+        text = _LEAF.sub(LEAF, rows.replace(slice_, SLICES).replace(ticks, TICKS))
+        return Pattern(text, leaf, self.files[leaf], Cuts(cuts.at, ticks))
 
     def _reading(self, frame: Frame) -> Reading | None:
         """A frame as expressions over rows of segments of which some are left out; None if it is more than that."""
@@ -144,6 +157,7 @@ class _Slices:
     keys: tuple[str, ...]
     aggregates: tuple[tuple[str, str], ...]  # texts and names
     groups: Frame
+    cuts: Cuts | None
 
 
 @dataclass(frozen=True)
@@ -333,11 +347,11 @@ class Frame:
         step = _Step((*head, *(sql for sql, _ in made)), None, behind=group)
         return self._made(step, [*keys, *(name for _, name in made)])
 
-    def sliced(self, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
-        """The same, of slices that other works may need too."""
+    def sliced(self, keys: Sequence[str], aggregates: Sequence[str], cuts: Cuts | None = None) -> Frame:
+        """The same, of slices that other works may need too; `cuts`: where slices of time begin."""
         groups = self.grouped(keys, aggregates)
         texts = tuple(kernel_sql(text) for text in aggregates)
-        self._sheet.slices.append(_Slices(self, tuple(keys), texts, groups))
+        self._sheet.slices.append(_Slices(self, tuple(keys), texts, groups, cuts))
         return groups
 
     def joined(self, other: Frame, condition: str, how: str = "inner") -> Frame:

@@ -160,7 +160,8 @@ def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
     connection = leaves.connection
     if not work.few:
         shared = work.together
-        statement = work.statement if shared is None or not leaves.has(shared) else shared.statement
+        has = shared is not None and leaves.has(shared, Storage(work.root))
+        statement = shared.statement if shared is not None and has else work.statement
         streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
         return streamed
     with warnings.catch_warnings():
@@ -273,7 +274,7 @@ def written(
         shared = is_shared(stage)  # each reader wants the rows of one member
         if shared and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)
-        size = storage.write_table(path, table, in_groups=shared)
+        size = storage.write_table(path, table, QUERY if shared else None)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0

@@ -13,16 +13,70 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.matching import Match, Reading
 from eddyline.kernels.one_filter import MOST_IN_FILTER, OneFilter, Place, may_share, members_of
+from eddyline.log.segment import TICK
 
 if TYPE_CHECKING:
     from eddyline.kernels.task import Work
 
+#: in the text of a pattern, the slice of a tick, the condition of ticks, and the leaf
+SLICES, TICKS, LEAF = "\0slice\0", "\0ticks\0", "\0leaf\0"
+#: slices that are cut for several windows must have as many rows on average, or each had better cut its own
+_ROWS_OF_A_SLICE = 4
 #: as many works are done one after the other for the sake of a table …
 _MOST = 16
 #: … and of a filter
 _MOST_FILTERED = 64
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where slices of time begin: at offset + k · step, for some offsets and steps. Finer slices do as well.
+
+    `ticks`: a condition that tells which ticks are wanted.
+    """
+
+    at: frozenset[tuple[int, int]]
+    ticks: str
+
+    def slice(self, tick: str) -> str:
+        """The first tick of the slice that a tick is in."""
+        starts = [f"{tick} - pmod({tick} - {offset}, {step})" for offset, step in sorted(self.at)]
+        return starts[0] if len(starts) == 1 else f"greatest({', '.join(starts)})"
+
+    @classmethod
+    def of_all(cls, several: Sequence[Cuts]) -> Cuts:
+        """Slices for all: those of windows that are cut at some of the others' places anyway add nothing.
+
+        >>> one, other = Cuts(frozenset({(0, 10)}), "a"), Cuts(frozenset({(5, 5), (1, 4)}), "b")
+        >>> made = Cuts.of_all([one, other, one])
+        >>> sorted(made.at), made.ticks
+        ([(0, 5), (1, 4)], '((a) OR (b))')
+        """
+        every = {(offset % step, step) for cuts in several for offset, step in cuts.at}
+        kept = {cut for cut in every if not any(_are_among(cut, other) for other in every if other != cut)}
+        ticks = dict.fromkeys(cuts.ticks for cuts in several)
+        return cls(frozenset(kept), f"({' OR '.join(f'({each})' for each in ticks)})")
+
+
+def _are_among(one: tuple[int, int], others: tuple[int, int]) -> bool:
+    return one[1] % others[1] == 0 and (one[0] - others[0]) % others[1] == 0
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rows of segments that are put into slices, as a statement in which the slices are left open."""
+
+    text: str
+    leaf: str
+    files: tuple[str, ...]
+    cuts: Cuts
+
+    def rows(self, cuts: Cuts, leaf: str) -> str:
+        start = kernel_sql(cuts.slice(TICK))[0]
+        return self.text.replace(SLICES, start).replace(TICKS, cuts.ticks).replace(LEAF, leaf)
 
 
 @dataclass(frozen=True)
@@ -34,23 +88,41 @@ class Grouping:
     keys: tuple[str, ...]
     aggregates: Mapping[str, str]  # by expression, the column of the table
     statement: str
+    pattern: Pattern | None = None  # if others may want other slices of the same rows
+    reads: int = 0  # rows
 
     @classmethod
     def of(
-        cls, rows: str, files: Sequence[tuple[str, ...]], keys: tuple[str, ...], aggregates: Sequence[str]
+        cls,
+        rows: str,
+        files: Sequence[tuple[str, ...]],
+        keys: tuple[str, ...],
+        aggregates: Sequence[str],
+        pattern: Pattern | None = None,
     ) -> Grouping:
         """`files` are those that the statement of the rows reads, in its order. The statement over it comes later."""
-        name = f"together_{_short((rows, files, keys))}"
-        return cls(name, rows, keys, {text: f"a_{_short(text)}" for text in aggregates}, "")
+        if pattern is None:
+            name = f"together_{_short((rows, files, keys))}"
+        else:
+            folders = sorted({file.rpartition("/")[0] for file in pattern.files})
+            name = f"together_{_short((pattern.text, folders, keys))}"
+        return cls(name, rows, keys, {text: f"a_{_short(text)}" for text in aggregates}, "", pattern)
 
 
 @dataclass(frozen=True)
 class Together:
-    """A table that is made once in a task, and the work's statement over it."""
+    """A table that is made once in a task, and the work's statement over it.
+
+    Where works want different slices, it is made from a leaf with the `files` of all, and is of use only if it has no
+    more than so many rows.
+    """
 
     table: str
     creation: str
     statement: str
+    leaf: str = ""
+    files: tuple[str, ...] = ()
+    most: int | None = None
 
 
 def put_together(works: Sequence[Work], tasks: int = 1) -> list[Work]:
@@ -131,16 +203,25 @@ def _filtered(works: Sequence[Work]) -> Sequence[Work]:
 
 
 def _sharing(works: Sequence[Work]) -> list[Work]:
-    every = {text: column for work in works if work.grouping for text, column in work.grouping.aggregates.items()}
+    groupings = [work.grouping for work in works if work.grouping is not None]
+    every = {text: column for grouping in groupings for text, column in grouping.aggregates.items()}
+    patterns = [grouping.pattern for grouping in groupings if grouping.pattern is not None]
+    apart = len({(pattern.cuts, pattern.files) for pattern in patterns}) > 1
+    cuts = Cuts.of_all([pattern.cuts for pattern in patterns]) if apart else None
     found = []
-    for work in works:
-        grouping = work.grouping
-        assert grouping is not None
+    for work, grouping in zip(works, groupings, strict=True):
         made = [*grouping.keys, *(f"{text} AS {column}" for text, column in every.items())]
         # each says it with its own names, whoever comes first makes it
         group = f" GROUP BY {', '.join(grouping.keys)}" if grouping.keys else ""
-        creation = f"CREATE TEMP TABLE {grouping.table} AS SELECT {', '.join(made)} FROM ({grouping.rows}){group}"
-        found.append(replace(work, together=Together(grouping.table, creation, grouping.statement)))
+        shared = Together(grouping.table, "", grouping.statement)
+        rows = grouping.rows
+        if cuts is not None and grouping.pattern is not None:
+            files = tuple(dict.fromkeys(file for pattern in patterns for file in pattern.files))
+            most = max(each.reads for each in groupings) // _ROWS_OF_A_SLICE
+            shared = replace(shared, leaf=f"rows_of_{grouping.table}", files=files, most=most)
+            rows = grouping.pattern.rows(cuts, shared.leaf)
+        creation = f"CREATE TEMP TABLE {grouping.table} AS SELECT {', '.join(made)} FROM ({rows}){group}"
+        found.append(replace(work, together=replace(shared, creation=creation)))
     return found
 
 

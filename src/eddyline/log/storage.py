@@ -105,8 +105,11 @@ class Storage:
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
-    def write_table(self, name: str, table: pa.Table, in_groups: bool = False) -> int:
-        """Write a Parquet file as a whole; returns its size. `in_groups`: so that a part of it can be read quickly."""
+    def write_table(self, name: str, table: pa.Table, order: str | None = None) -> int:
+        """Write a Parquet file as a whole; returns its size.
+
+        `order`: the rows are in the order of this column, and those with one value of it can be read quickly.
+        """
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)
@@ -116,9 +119,9 @@ class Storage:
                     file,
                     compression="lz4",
                     use_dictionary=_worth_a_dictionary(table.schema),
-                    write_statistics=_with_bounds(table.schema),
-                    row_group_size=_ROWS_OF_A_GROUP if in_groups else None,
-                    column_encoding=_in_steps(table.schema, in_groups),
+                    write_statistics=_with_bounds(table.schema) if order is None else [order],
+                    row_group_size=None if order is None else _ROWS_OF_A_GROUP,
+                    column_encoding=_encodings(table.schema, order is not None),
                 )
                 size = int(file.tell())
             if self.local:
@@ -161,7 +164,7 @@ class Storage:
         if order is not None:
             tables = [mend(part, self.read_table(part)) for part in parts]
             together = pa.concat_tables(tables, promote_options="default")
-            return self.write_table(name, together.sort_by(order), in_groups=True)
+            return self.write_table(name, together.sort_by(order), order)
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)
@@ -175,7 +178,7 @@ class Storage:
                     compression="lz4",
                     use_dictionary=_worth_a_dictionary(schema),
                     write_statistics=_with_bounds(schema),
-                    column_encoding=_in_steps(schema, False),
+                    column_encoding=_encodings(schema, False),
                 ) as writer:
                     for gathered in _gathered(files, schema, [partial(mend, part) for part in parts]):
                         writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
@@ -287,12 +290,15 @@ def _with_bounds(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if not pa.types.is_floating(field.type)]
 
 
-def _in_steps(schema: pa.Schema, in_groups: bool) -> dict[str, str] | None:
+def _encodings(schema: pa.Schema, ordered: bool) -> dict[str, str] | None:
     """Places go up by little, and in the order of members most integers do: written as differences they take less
-    time and room, and less time to read."""
+    time and room, and less time to read. Floating numbers are in no order there: with the bytes of one place beside
+    each other they are compressed in half the time and to less."""
     wide = [field.name for field in schema if pa.types.is_int64(field.type) or pa.types.is_int32(field.type)]
-    found = wide if in_groups else [name for name in wide if name in _PLACES]
-    return dict.fromkeys(found, "DELTA_BINARY_PACKED") or None
+    found = wide if ordered else [name for name in wide if name in _PLACES]
+    floating = [field.name for field in schema if ordered and pa.types.is_floating(field.type)]
+    encodings = {**dict.fromkeys(found, "DELTA_BINARY_PACKED"), **dict.fromkeys(floating, "BYTE_STREAM_SPLIT")}
+    return encodings or None
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:

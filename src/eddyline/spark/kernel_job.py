@@ -15,8 +15,10 @@ from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.fits import why_not, why_not_expression
+from eddyline.kernels.matching import Match
 from eddyline.kernels.profile import Profile, profiled
-from eddyline.kernels.sheet import Frame, Sheet
+from eddyline.kernels.selecting import Selection
+from eddyline.kernels.sheet import Frame, Sheet, Sources
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.kernels.together import in_bundles
 from eddyline.log.results import StageResult
@@ -117,20 +119,30 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
     made = cast(Frame, frame)
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
+    grouping = None if few else sheet.grouping(made)
+    by_row = stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view)
     return replace(
         outline,
         statement=statement,
         files=sheet.files,
         tables=sheet.tables,
         schema=segment_schema(made.columns, stage),
-        found=sheet.found,
-        by_row=stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view),
+        found=_needed(sheet.found, made.plain) if by_row else sheet.found,
+        by_row=by_row,
         plain=made.plain,
         functions=_functions(stage),
         few=few,
         reads=reads,
-        grouping=None if few else sheet.grouping(made),
+        grouping=None if grouping is None else replace(grouping, reads=reads),
     )
+
+
+def _needed(found: Sequence[Match | Selection], plain: Mapping[str, Sources] | None) -> Sequence[Match | Selection]:
+    """What is found without columns that nobody wants, where those that are wanted go into the segments as they are."""
+    if plain is None:
+        return found
+    wanted = {source for sources in plain.values() for source in sources if isinstance(source, str)}
+    return [each.keeping(wanted) if isinstance(each, Match) else each for each in found]
 
 
 def _opened_rows(sheet: Sheet, view: Batch, had: StageResult | None) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import pyarrow as pa
 
 from eddyline.kernels import sheet
+from eddyline.kernels.together import Cuts
 from eddyline.log.storage import Storage
 from eddyline.spark.literal import back_quoted
 
@@ -82,10 +83,10 @@ def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Fra
     return as_frame(cast(Any, frame).groupBy(*keys).agg(*(F.expr(text) for text in aggregates)))
 
 
-def sliced(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
-    """The same, of slices: queries of other shapes may need them too."""
+def sliced(frame: Frame, keys: Sequence[str], aggregates: Sequence[str], cuts: Cuts | None = None) -> Frame:
+    """The same, of slices: queries of other shapes may need them too. `cuts`: where slices of time begin."""
     if isinstance(frame, sheet.Frame):
-        return as_frame(frame.sliced(keys, aggregates))
+        return as_frame(frame.sliced(keys, aggregates, cuts))
     return grouped(frame, keys, aggregates)
 
 

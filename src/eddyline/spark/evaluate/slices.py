@@ -9,6 +9,7 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAggregation, WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.sharing import MemberWindow, WindowMatch, predicates_of
 from eddyline.algebra.window import HopWindow, TimeWindow
+from eddyline.kernels.together import Cuts
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, grouped
@@ -21,7 +22,7 @@ from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import spark_sql
 from eddyline.spark.partials import Partial, decompose
-from eddyline.spark.spans import Spans
+from eddyline.spark.spans import EVERYTHING, Spans
 
 #: the first tick of a slice
 SLICE = "_slice"
@@ -91,13 +92,13 @@ def keys_of(node: WindowAggregation) -> list[str]:
 
 def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, ticks: Spans) -> Windows:
     grid = grid_of(sliced.leaf, batch)
-    frame = chained(sliced, tuples(sliced.leaf.input, batch, needed(grid, ticks)), batch)
+    of_windows = needed(grid, ticks)
+    cuts = None if isinstance(sliced.leaf, MemberWindow) else cuts_of(grid, of_windows)
+    frame = chained(sliced, tuples(sliced.leaf.input, batch, of_windows), batch)
     keys = [f"c{i}" for i in range(len(node.keys))]
     inputs = [f"c{i}" for i in range(len(node.input.schema))]
     own = isinstance(sliced.leaf, MemberWindow)
-    start = (
-        f"({TICK} - pmod({TICK}, {sliced.leaf.unit}))" if isinstance(sliced.leaf, MemberWindow) else slice_start(grid)
-    )
+    start = f"({TICK} - pmod({TICK}, {_unit(sliced)}))" if cuts is None else cuts.slice(TICK)
     keyed = frame.selectExpr(f"{start} AS {SLICE}", *keys_of(node), *inputs)
     names_of_parts = [[f"p{a}_{i}" for i in range(len(part.partials))] for a, part in enumerate(sliced.parts)]
     partials = [
@@ -106,7 +107,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
         for text, name in zip(part.partials, names, strict=True)
     ]
     group_keys = [f"k{i}" for i in range(len(node.keys))]
-    slices = grouped_slices(keyed, [SLICE, *group_keys], partials)
+    slices = grouped_slices(keyed, [SLICE, *group_keys], partials, cuts)
     # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
     within = ticks.within(grid.first, grid.last)
     placed = assign_own(slices, group_keys[-3:], within, SLICE) if own else assign(slices, grid, ticks, SLICE)
@@ -127,7 +128,17 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     return Windows(rows, listed, (T,), len(keys) + len(final), (grid.first, grid.step))
 
 
-def slice_start(grid: Grid) -> str:
+def _unit(sliced: Sliced) -> int:
+    assert isinstance(sliced.leaf, MemberWindow)
+    return sliced.leaf.unit
+
+
+def cuts_of(grid: Grid, ticks: Spans) -> Cuts:
     """Windows begin at first + left + k·step and end before first + right + 1 + k·step; slices lie between these."""
-    begin, end = grid.first + grid.left, grid.first + grid.right + 1
-    return f"greatest({TICK} - pmod({TICK} - {begin}, {grid.step}), {TICK} - pmod({TICK} - {end}, {grid.step}))"
+    ends = (grid.first + grid.left, grid.first + grid.right + 1)
+    return Cuts(frozenset((end % grid.step, grid.step) for end in ends), ticks.condition(TICK))
+
+
+def slice_start(grid: Grid) -> str:
+    """The first tick of the slice that a tuple is in."""
+    return cuts_of(grid, EVERYTHING).slice(TICK)
