@@ -35,6 +35,7 @@ from eddyline.sources.arrival import DELETE, INSERT, REPLACE, TAG, Arrival, Reje
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.horizon import LOWEST
 from laws.streams import EXAMPLES
+from log.statements import updated
 
 FIELDS = (Field("v", INTEGER), Field("k", STRING), Field("n", DOUBLE), Field("t", BIGINT))
 STREAM = Extent("s", PUSHED, Schema(FIELDS), timestamp="t", key=("k", "n"))
@@ -197,10 +198,9 @@ def test_reasons() -> None:
 
 def update(opened: Opened, new: list[tuple[int, int, str | None, int]]) -> int:
     """New versions: index, the tick it had, the new key and tick."""
-    index, was, name, tick = ([row[at] for row in new] for at in range(4))
-    columns = {INDEX: index, "_was": was, TICK: tick, "_new": [True] * len(new), "v": [0] * len(new)}
-    types = {"k": pa.array(name, pa.string()), "n": pa.array([1.0] * len(new)), "t": pa.array(tick)}
-    return opened.ingest.revise(opened.extent, pa.table({**columns, **types}))
+    index, _, name, tick = ([row[at] for row in new] for at in range(4))
+    values = {"k": pa.array(name, pa.string()), "n": [1.0] * len(new), "v": [0] * len(new), "t": tick}
+    return updated(opened.storage, opened.journal, opened.ingest, opened.extent, pa.table({INDEX: index, **values}))
 
 
 def test_an_update_may_exchange_keys_but_not_give_one_twice(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from eddyline.sources.arrival import DELETE, INSERT, REPLACE, TAG, Arrival, Reje
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.horizon import LOWEST, horizons
 from laws.streams import EXAMPLES
+from log.statements import updated
 
 STREAM = Extent("s", PUSHED, Schema((Field("v", INTEGER), Field("t", BIGINT))), timestamp="t")
 UNTIMED = replace(STREAM, timestamp=None)
@@ -169,18 +170,16 @@ def test_a_statement_is_one_step(tmp_path: Path) -> None:
     """All its revisions meet the horizon that stood when it came, although the first of them moves it."""
     rejects: list[Reject] = []
     extent = replace(STREAM, retain=10)
-    _, journal, ingest = opened(str(tmp_path), rejects)
+    storage, journal, ingest = opened(str(tmp_path), rejects)
     rows = rows_of([(INSERT, 0, 5), (INSERT, 0, 15), (INSERT, 0, 16), (INSERT, 0, 20)])
     ingest.append({"s": extent}, [chunk_of_arrivals(extent, "f", rows, [None] * 4, (), 0)])
-    revisions = pa.table(
-        {INDEX: [1, 2, 3, 4], "_was": [5, 15, 16, 20], TICK: [90, 100, 9, 60], "_new": [True] * 4, "v": [7] * 4}
-    ).append_column("t", pa.array([90, 100, 9, 60]))
-    assert ingest.revise(extent, revisions) == 2  # tuple 1 is beyond, tuple 3 would be
+    new = pa.table({INDEX: [1, 2, 3, 4], "v": [7] * 4, "t": [90, 100, 9, 60]})
+    assert updated(storage, journal, ingest, extent, new) == 2  # tuple 1 is beyond, tuple 3 would be
     assert rejects == [
         Reject("s", "UPDATE", 3, '{"v": 7, "t": 9}', "_ref 3: its new tick 9 is 1 tick beyond the retention of s")
     ]
     assert journal.state("s").top == 100
-    assert ingest.revise(extent, revisions.slice(0, 1)) == 0
+    assert updated(storage, journal, ingest, extent, new.slice(0, 1)) == 0
 
 
 def test_a_dead_sensor_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,6 @@ from eddyline.errors import EddylineError, NotSupported
 from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import is_one_off, placed
-from eddyline.session.spark_run import ticks_of
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
@@ -53,7 +52,7 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
-from eddyline.spark.revising import revise
+from eddyline.spark.revising import Revision, revise
 
 #: after these, names mean what they meant before
 _NAMES_STAY = Register | Insert | Revise | FlushRevisions | Connect | Disconnect | Asking
@@ -251,12 +250,8 @@ class Steps:
 
     def _revise(self, step: Revise) -> Pushed:
         core = self._core
-        micros = core.definitions.catalog.tick_micros
-
-        def ticks(new: pa.Table) -> pa.Array | None:
-            return ticks_of(step.extent, new, micros)
-
+        tick = core.definitions.catalog.tick_micros
         before = len(core.rejects)
-        revised = revise(core.engine, step.extent, step.schema, step.where, step.values, ticks)
+        revised = revise(core.engine, Revision(step.extent, step.schema, step.where, step.values, tick))
         core.rejects.save()
         return Pushed(revised, len(core.rejects) - before)

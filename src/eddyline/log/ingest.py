@@ -10,19 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.key import without_key
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
-from eddyline.log.journal import Entry, Flush, Journal, Spans
+from eddyline.errors import MissingKey, MissingTime
+from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
-from eddyline.log.segment import DIFF, INDEX, OP, TICK, Segment, segment_of
+from eddyline.log.segment import DIFF, INDEX, OP, SEQ, TICK, Segment, segment_of
+from eddyline.log.spans import joined_spans, spans_of
+from eddyline.log.statements import Made
 from eddyline.log.storage import Storage
-from eddyline.sources.arrival import UPDATE_STATEMENT, Reject, said_by
+from eddyline.sources.arrival import UPDATE_STATEMENT, Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons
 
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
     from eddyline.log.keyed import KeyedStream
 
 Array = Any
-#: how many stretches of touched ticks an entry keeps apart
-_SPANS = 32
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Ingest:
         self._set_aside = set_aside
         self._now = now
         self._clock = Clock(journal.reached, journal.closed)
+        self._reserved: dict[str, int] = {}  # by stream, the last place in its log that somebody else may be writing at
         self._keyed: dict[str, KeyedStream] = {}  # those to which rows have come since the database was opened
 
     @property
@@ -151,56 +153,70 @@ class Ingest:
             clock.reached, clock.closed = before  # what was not written has not come
             raise
 
-    def revise(self, extent: Extent, revisions: pa.Table) -> int:
-        """Send revisions made by a statement; gives how many tuples were revised.
+    # -- statements ---------------------------------------------------------------------------------------------------
 
-        `_index` and `_was` are the index and tick of the tuple, `_new` is false for a deletion, `_tick` and the values
-        are the new ones. A statement is one step: all of it meets the horizon that stands when it comes, and keys count
-        as they are after all of it.
+    def reserve(self, stream: str, places: int) -> int:
+        """Set places in the log of a stream free for rows that others write; gives the first."""
+        last = self._state(stream).last_seq
+        self._reserved[stream] = last + places
+        return last + 1
+
+    def take_revisions(self, extent: Extent, made: Sequence[Made], changes_keys: bool) -> int:
+        """Append what the tasks of an UPDATE or DELETE have written, as one step; gives how many tuples are revised.
+
+        Raises if a tuple would be without its time or key, or two would have the same: keys count as they are after
+        all of it.
         """
-        horizon = extent.horizon(self._journal.state(extent.name).top)
-        late = revisions.slice(0, 0)
-        if horizon is not None:
-            revisions = revisions.filter(pc.greater_equal(revisions.column("_was"), horizon))
-            too_far = pc.less(revisions.column(TICK), horizon)
-            late, revisions = revisions.filter(too_far), revisions.filter(pc.invert(too_far))
-        if extent.key:
-            self._check_keys(extent, late, revisions)
-        for row in late.to_pylist():
-            self._set_aside(_updated_too_late(extent, row, horizon or 0))
-        count = revisions.num_rows
-        if not count:
+        name = extent.name
+        without = {part.without for part in made} - {None}
+        if extent.timestamp in without:
+            raise MissingTime(f"{name}: {extent.timestamp} is NULL, but it is the TIMESTAMP BY column")
+        for column in extent.key:
+            if column in without:
+                raise MissingKey(without_key(name, column))
+        segments = [part.segment for part in made if part.segment is not None]
+        keys = None
+        if extent.key and (changes_keys or name in self._keyed):
+            read = [SEQ, INDEX, TICK, DIFF, *extent.key]
+            keys = [self._storage.read_table(segment.path, read) for segment in segments]
+            if changes_keys and keys:
+                new = pa.concat_tables(keys)
+                new = new.filter(pc.greater(new.column(DIFF), 0))
+                self._keyed_stream(extent).check(new, self._journal.state(name))
+        horizon = extent.horizon(self._journal.state(name).top)
+        for index, tick, text in sorted(row for part in made for row in part.late):
+            reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon or 0, name)
+            self._set_aside(Reject(name, UPDATE_STATEMENT, index, text, reason))
+        if not segments:
             return 0
-        new = revisions.column("_new")
-        chunk = Chunk(
-            extent=extent.name,
-            file="",
-            values=revisions.select(list(extent.schema.names)),
-            tick=revisions.column(TICK).combine_chunks(),
-            op=pc.if_else(new, "=", "-").combine_chunks(),
-            ref=revisions.column(INDEX).combine_chunks(),
-            tag=pa.nulls(count, pa.string()),
-            line=pa.array(np.arange(1, count + 1)),
-            text=pa.nulls(count, pa.string()),
-            rejects=(),
-            bytes_read=0,
-        )
-        self.append({extent.name: replace(extent, retain=None, further=(), key=())}, [chunk])
-        return int(count)
+        tops = [part.top for part in made if part.top is not None]
+        before = (self._clock.reached, self._clock.closed)
+        arrived = {stream: state.last_index for stream, state in self._journal.streams.items()}
+        touched = {name: joined_spans(part.touched for part in made)}
+        top = {name: max(tops)} if tops else {}
+        gone = sum(segment.minus for segment in segments)
+        replaced = sum(segment.rows for segment in segments) - gone
+        counts = {name: Revised(deleted=gone - replaced, replaced=replaced)}
+        self._commit({name: segments}, touched, max(tops, default=None), False, before, arrived, None, top, counts)
+        if name in self._keyed:
+            keyed = self._keyed.pop(name)  # if this fails, it is built anew from the log
+            if keys is not None:
+                keyed.take(pa.concat_tables(keys), self._journal.state(name))
+                self._keyed[name] = keyed
+        return gone
 
-    def _check_keys(self, extent: Extent, late: pa.Table, revisions: pa.Table) -> None:
-        """Raise if a statement would leave a tuple without a key, or two with the same."""
-        keyed = self._keyed_stream(extent)
-        for table in (late, revisions):
-            keyed.check_present(table.filter(table.column("_new")))
-        keyed.check(revisions.filter(revisions.column("_new")), self._journal.state(extent.name))
+    def _state(self, stream: str) -> StreamState:
+        """A stream as it stands, with the places left free that others may be writing at."""
+        state = self._journal.state(stream)
+        reserved = self._reserved.get(stream, 0)
+        return state if reserved <= state.last_seq else replace(state, last_seq=reserved)
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
     def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, int, list[Reject]]:
         """The rows of the log for some rows of the input, how many tuples are new among them, and what does not fit."""
         rows = Rows(extent, chunks, self._arrival_tick())
-        state = self._journal.state(extent.name)
+        state = self._state(extent.name)
         settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
         if settled is not None or rows.revisions.any():
             old = None if settled is None else settled.old
@@ -248,13 +264,6 @@ class Ingest:
         return segments
 
 
-def _updated_too_late(extent: Extent, row: Mapping[str, Any], horizon: int) -> Reject:
-    index, tick = row[INDEX], row[TICK]
-    reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon, extent.name)
-    text = said_by(extent.schema.names, [row[name] for name in extent.schema.names])
-    return Reject(extent.name, UPDATE_STATEMENT, index, text, reason)
-
-
 def revised_by(table: pa.Table, segments: Sequence[Segment], closed: int | None) -> Revised:
     """How many tuples some rows of a log revise. Where all are new and in time, their zone maps tell so."""
     late = closed is not None and any(segment.tick[0] <= closed for segment in segments)
@@ -269,28 +278,3 @@ def revised_by(table: pa.Table, segments: Sequence[Segment], closed: int | None)
         pc.and_(pc.equal(op, "="), comes),
     )
     return Revised(*(int(pc.sum(found).as_py() or 0) for found in counted))
-
-
-def spans_of(ticks: Array, most: int = _SPANS) -> Spans:
-    """The ticks as few stretches; where there are too many, those with the smallest gaps between them are joined.
-
-    >>> spans_of(pa.array([1, 2, 3, 9, 2]))
-    ((1, 3), (9, 9))
-    """
-    values = _different(ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy())
-    if not len(values):
-        return ()
-    gaps = np.diff(values)
-    cuts = np.flatnonzero(gaps > 1)
-    if len(cuts) > most - 1:
-        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(most - 1) :]])
-    starts = np.concatenate([[0], cuts + 1])
-    ends = np.concatenate([cuts, [len(values) - 1]])
-    return tuple((int(values[a]), int(values[b])) for a, b in zip(starts, ends, strict=True))
-
-
-def _different(values: Array) -> Array:
-    """The values in order, each once. Most streams bring them in order."""
-    if (values[1:] >= values[:-1]).all():
-        return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
-    return np.unique(values)

@@ -55,6 +55,8 @@ class House:
     #: files that lanes read, and by stage from which batch on files may be those that a lane is writing
     lane_reads: Callable[[], Collection[str]] = lambda: ()
     lane_writes: Callable[[], Mapping[str, int]] = dict
+    #: up to which entry what nothing refers to is garbage, given how far the journal was read
+    garbage_upto: Callable[[int], int] = lambda number: number
 
 
 @dataclass
@@ -203,4 +205,4 @@ class Upkeep:
                 paths.update(stage.files)
         paths.update(self._house.lane_reads())
         merging = {merge.path for merge in self._merging.all}
-        return Wanted(paths, journal.number, committed, merging, self._house.lane_writes())
+        return Wanted(paths, self._house.garbage_upto(journal.number), committed, merging, self._house.lane_writes())

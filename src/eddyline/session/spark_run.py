@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, WindowAnswer
 from eddyline.algebra.revision_report import Rows
-from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
@@ -24,7 +21,7 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import InvalidDefinition, MissingTime, NotSupported, StreamingFailed
+from eddyline.errors import InvalidDefinition, NotSupported, StreamingFailed
 from eddyline.log.answers import Reading, answers, python_rows, read_segments
 from eddyline.log.journal import Flush
 from eddyline.rules import optimize
@@ -45,7 +42,7 @@ from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.report import Known, Report
-from eddyline.spark.revising import revise
+from eddyline.spark.revising import Revision, revise
 from eddyline.spark.stages import cut
 from eddyline.spark.user_functions import keep
 
@@ -237,10 +234,8 @@ class SparkRun(ScriptRun):
             yield from self._answered()
 
     def _revise(self, step: Revise) -> Iterator[Answer]:
-        def ticks(new: pa.Table) -> pa.Array | None:
-            return ticks_of(step.extent, new, self._catalog.tick_micros)
-
-        revise(self._engine, step.extent, step.schema, step.where, step.values, ticks)
+        tick = self._catalog.tick_micros
+        revise(self._engine, Revision(step.extent, step.schema, step.where, step.values, tick))
         yield from self._answered()
 
     def _flush_revisions(self, query: str | None) -> Iterator[Answer]:
@@ -299,18 +294,3 @@ class SparkRun(ScriptRun):
             self._on_progress(
                 Progress(self._rows, read, total, clock, self._answers, len(self._readings), self._revisions)
             )
-
-
-def ticks_of(extent: Extent, values: pa.Table, tick_micros: int) -> pa.Array | None:
-    """The ticks of tuples by their TIMESTAMP BY column; None if the extent has none."""
-    position = time_position(extent)
-    if position is None:
-        return None
-    column = values.column(position)
-    if column.null_count:
-        raise MissingTime(f"{extent.name}: {extent.timestamp} is NULL, but it is the TIMESTAMP BY column")
-    type_ = extent.schema.fields[position].type
-    if type_ in (TIMESTAMP, DATE):
-        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
-        return pa.array(np.floor_divide(micros, tick_micros))
-    return pc.cast(column, pa.int64()).combine_chunks()

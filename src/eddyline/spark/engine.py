@@ -23,6 +23,7 @@ from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Flush, Journal
 from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
+from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sharing import Shape, shape_of
@@ -110,6 +111,7 @@ class Engine:
         self._query: Any = None
         self._guard = threading.RLock()
         self.writing = threading.RLock()  # held by whoever appends to the logs
+        self.unnamed = Unnamed()
         self._upkeep = None if pace is None else Upkeep(self._house(on_trouble), pace)
         if self._upkeep is not None:
             self.storage.delete_folder("explain")  # what an EXPLAIN left that was killed
@@ -419,6 +421,7 @@ class Engine:
             on_trouble,
             self.executor.lane_reads,
             self.executor.lane_writes,
+            self.unnamed.garbage_upto,
         )
 
     def _folded(self, base: Base, results: Results) -> None:

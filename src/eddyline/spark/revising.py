@@ -1,17 +1,27 @@
-"""UPDATE and DELETE on a stream: which of its tuples are revised, and by what."""
+"""UPDATE and DELETE on a stream: Spark finds the tuples, its tasks write down how they are revised, the driver commits.
+
+Nobody waits for it: whether the tuples still are what was read is looked at when the revisions are there, and if they
+are not, it is done again. Who is overtaken time and again has the others wait.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.catalog.extent import Extent
-from eddyline.log.segment import TICK
+from eddyline.log.segment import INDEX, TICK
+from eddyline.log.statements import Made, Statement, made_by_task
+from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.trouble import told_plainly
@@ -21,83 +31,112 @@ if TYPE_CHECKING:
 
     from eddyline.spark.engine import Engine
 
-#: the ticks of revised tuples, if their values tell them
-TickOf = Callable[[pa.Table], pa.Array | None]
+#: after so many attempts those who push wait
+_PATIENCE = 3
+#: as many rows of the log are worth a task of their own
+_WORTH_A_TASK = 500_000
+_MADE = "made BINARY"
+_ARROW_MADE = pa.schema({"made": pa.binary()})
 
 
-def revise(
-    engine: Engine,
-    extent: Extent,
-    schema: Schema,
-    where: TypedExpr | None,
-    values: Sequence[TypedExpr] | None,
-    tick_of: TickOf,
-) -> int:
-    """Send a revision of every standing tuple within retention that satisfies the condition; gives their number.
+@dataclass(frozen=True)
+class Revision:
+    """What a statement says: of which tuples of a stream, and by which values; without any they are deleted."""
 
-    Without `values` the tuples are deleted.
-    """
+    extent: Extent
+    schema: Schema  # of the extent, with tick and index behind its columns
+    where: TypedExpr | None
+    values: Sequence[TypedExpr] | None
+    tick_micros: int
+
+    @property
+    def changes_keys(self) -> bool:
+        if self.values is None:
+            return False
+        columns = [value.name if isinstance(value, Column) else None for value in self.values]
+        return any(columns[at] != self.extent.schema.names[at] for at in self.extent.key_positions)
+
+
+def revise(engine: Engine, revision: Revision) -> int:
+    """Revise every standing tuple within retention that satisfies the condition; gives their number."""
+    for attempt in itertools.count():
+        with engine.writing if attempt >= _PATIENCE else nullcontext():
+            revised = _attempt(engine, revision)
+        if revised is not None:
+            return revised
+    raise AssertionError("there is always another attempt")
+
+
+def _attempt(engine: Engine, revision: Revision) -> int | None:
+    """How many tuples were revised; None if they have changed meanwhile, and nothing has happened."""
     journal = engine.journal
-    while True:
-        extent = engine.extent(extent.name)  # as its connection points have it
+    with engine.writing:
+        extent = engine.extent(revision.extent.name)  # as its connection points have it
         before, folded = journal.number, journal.base.number
+        state = journal.state(extent.name)
+        horizon, rows = extent.horizon(state.top), sum(segment.rows for segment in state.segments)
+        tasks, places = rows // _WORTH_A_TASK + 1, 2 * rows
+        first = engine.ingest.reserve(extent.name, tasks * places)
+        logs = engine.logs()
+        writes = engine.unnamed.begin(before + 1)
+    statement = Statement(extent, engine.storage.root, before + 1, horizon, first, places, revision.tick_micros)
+    named_by = 0
+    made: Sequence[Made] = ()
+    try:
         try:
-            table = _revisions(engine, extent, schema, where, values, tick_of)
+            made = _made(engine, logs, revision, statement, tasks)
         except Exception:
             if folded == journal.base.number:
                 raise
-            continue  # segments were merged meanwhile, and files went that Spark was about to read
-        if table is None:
-            return 0
+            return None  # segments were merged meanwhile, and files went that Spark was about to read
         with engine.writing:  # only now: those who push need not wait for Spark
             if before < journal.base.number:
-                continue  # what has come since is not known entry by entry any more
+                return None  # what has come since is not known entry by entry any more
             between = journal.between(before, journal.number)
             if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
-                continue  # somebody else has revised tuples since they were read
-            return engine.ingest.revise(extent, table)
+                return None  # somebody else has revised tuples since they were read
+            if engine.extent(extent.name).horizon(journal.state(extent.name).top) != horizon:
+                return None  # tuples that were read may be out of reach
+            revised = engine.ingest.take_revisions(extent, made, revision.changes_keys)
+            named_by = journal.number
+            return revised
+    finally:
+        engine.unnamed.end(writes, named_by)
+        if not named_by:
+            for segment in (part.segment for part in made):
+                if segment is not None:
+                    engine.storage.delete(segment.path)
 
 
-def _revisions(
-    engine: Engine,
-    extent: Extent,
-    schema: Schema,
-    where: TypedExpr | None,
-    values: Sequence[TypedExpr] | None,
-    tick_of: TickOf,
-) -> pa.Table | None:
-    frame = _standing(engine, extent)
-    horizon = extent.horizon(engine.journal.state(extent.name).top)
-    if horizon is not None:  # what lies before it now will do so when the revisions are written
-        frame = frame.where(f"{TICK} >= {horizon}")
-    names = names_of(schema, [f"c{i}" for i in range(len(schema))])
-    if where is not None:
-        frame = frame.where(spark_sql(where, names))
-    own = extent.schema.names
-    if values is None:
-        found = frame.selectExpr("_index", "_tick", *(f"c{i}" for i in range(len(own))))
-    else:
-        texts = [spark_sql(value, names) for value in values]
-        different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
-        found = frame.where(different).selectExpr("_index", "_tick", *(f"{t} AS n{i}" for i, t in enumerate(texts)))
+def _made(engine: Engine, logs: dict[str, Log], revision: Revision, statement: Statement, tasks: int) -> Sequence[Made]:
+    frame = _found(engine, logs, revision, statement.horizon)
+    spread = frame.coalesce(1) if tasks == 1 else frame.repartitionByRange(tasks, INDEX)
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        for made in made_by_task(batches, statement, 0 if context is None else context.partitionId()):
+            yield pa.RecordBatch.from_pylist([{"made": pickle.dumps(made)}], schema=_ARROW_MADE)
+
     with told_plainly("Spark cannot find what is to be revised"):
-        rows = found.orderBy("_index").toArrow()
-    if not rows.num_rows:
-        return None
-    new = rows.select(rows.column_names[2:]).rename_columns(list(own))
-    ticks = None if values is None else tick_of(new)
-    return pa.table(
-        {
-            "_index": rows.column("_index"),
-            "_was": rows.column("_tick"),
-            "_tick": rows.column("_tick") if ticks is None else ticks,
-            "_new": pa.repeat(pa.scalar(values is not None), rows.num_rows),
-            **{name: new.column(name) for name in own},
-        }
-    )
+        rows = spread.sortWithinPartitions(INDEX).mapInArrow(write, _MADE).collect()
+    return [pickle.loads(row.made) for row in rows]
 
 
-def _standing(engine: Engine, extent: Extent) -> DataFrame:
-    """The tuples of a stream as they stand now: `_index`, `_tick` and the values, then tick and index again."""
+def _found(engine: Engine, logs: dict[str, Log], revision: Revision, horizon: int | None) -> DataFrame:
+    """The tuples that are revised: `_index`, `_tick` and the values, then the new values if there are any."""
+    extent = revision.extent
     plan = StreamReceive(extent.name, extent.schema, implicit=True)
-    return cast("DataFrame", tuples(plan, engine.batch(engine.logs())))
+    frame = cast("DataFrame", tuples(plan, engine.batch(logs)))
+    if horizon is not None:
+        frame = frame.where(f"{TICK} >= {horizon}")
+    names = names_of(revision.schema, columns_of(len(revision.schema)))
+    if revision.where is not None:
+        frame = frame.where(spark_sql(revision.where, names))
+    own = [INDEX, TICK, *columns_of(len(extent.schema))]
+    if revision.values is None:
+        return frame.select(*own)
+    texts = [spark_sql(value, names) for value in revision.values]
+    different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
+    return frame.where(different).selectExpr(*own, *(f"{text} AS n{i}" for i, text in enumerate(texts)))

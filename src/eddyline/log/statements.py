@@ -1,0 +1,162 @@
+"""UPDATE and DELETE on a stream: tasks write revisions down, with the values they take away, and say where they are.
+
+Whoever has given them the tuples commits what they have written, or leaves it: what no entry names is not there.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.types import DATE, TIMESTAMP
+from eddyline.catalog.extent import Extent
+from eddyline.columnar.gathering import tables_of
+from eddyline.columnar.types import arrow_schema
+from eddyline.log.journal import Spans
+from eddyline.log.rows import log_table
+from eddyline.log.segment import TICK, Segment, segment_of
+from eddyline.log.spans import spans_of
+from eddyline.log.storage import Storage
+from eddyline.sources.arrival import said_by
+from eddyline.sources.intake import time_position
+
+Array = Any
+#: so many tuples are put into one segment: a task's memory stays bounded
+_TUPLES = 500_000
+#: later than any entry
+_OPEN = 2**62
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a task must know of an UPDATE or a DELETE. A statement is one step: all of it meets one horizon."""
+
+    extent: Extent
+    root: str  # of the storage
+    entry: int  # none before it can name what is written
+    horizon: int | None
+    first: int  # the place in the log that was set free for the first row of the first task …
+    places: int  # … and how many each task has
+    tick_micros: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """One segment of revisions, with what its entry must say of it, and what could not be revised."""
+
+    segment: Segment | None = None
+    touched: Spans = ()
+    top: int | None = None  # the largest tick of a new version
+    late: tuple[tuple[int, int, str], ...] = ()  # index, new tick and text of tuples that would be beyond the horizon
+    without: str | None = None  # a column that would be NULL and must not: the time, or one of the key
+
+
+def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: int) -> Iterator[Made]:
+    """Write revisions of tuples: `_index`, `_tick` and the values of each; then, if it is replaced, the new ones."""
+    place = statement.first + task * statement.places
+    for found in tables_of(batches, _TUPLES):
+        yield from _made(found, statement, place)
+        place += 2 * found.num_rows
+
+
+def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
+    extent = statement.extent
+    schema = arrow_schema(extent.schema)
+    width = len(schema)
+    replaces = found.num_columns > 2 + width
+    late: tuple[tuple[int, int, str], ...] = ()
+    ticks = [found.column(1).to_numpy()]
+    if replaces:
+        new = _values(found, 2 + width, schema)
+        for name in (extent.timestamp, *extent.key):
+            if name is not None and _column(new, extent, name).null_count:
+                yield Made(without=name)
+                return
+        own = ticks_of(extent, new, statement.tick_micros)
+        ticks.append(ticks[0] if own is None else own.to_numpy())
+        if statement.horizon is not None:
+            too_far = ticks[1] < statement.horizon
+            late = _late(found.column(0).to_numpy()[too_far], ticks[1][too_far], new.filter(pa.array(too_far)))
+            found, ticks = found.filter(pa.array(~too_far)), [each[~too_far] for each in ticks]
+    if late:
+        yield Made(late=late)
+    if not found.num_rows:
+        return
+    versions = [_values(found, 2 + width * n, schema) for n in range(len(ticks))]
+    table = _rows(found.column(0).to_numpy(), ticks, versions, place)
+    path = f"streams/{extent.name}/{statement.entry:012d}-{uuid.uuid4().hex}.parquet"
+    segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
+    yield Made(segment, spans_of(table.column(TICK)), int(ticks[1].max()) if replaces else None)
+
+
+def _values(found: pa.Table, first: int, schema: pa.Schema) -> pa.Table:
+    own = found.select(list(range(first, first + len(schema))))
+    return own.rename_columns(schema.names).cast(schema)
+
+
+def _column(values: pa.Table, extent: Extent, name: str) -> pa.ChunkedArray:
+    names = [each.lower() for each in extent.schema.names]
+    return values.column(names.index(name.lower()))
+
+
+def _late(index: Array, tick: Array, new: pa.Table) -> tuple[tuple[int, int, str], ...]:
+    rows = zip(index.tolist(), tick.tolist(), new.to_pylist(), strict=True)
+    return tuple((i, t, said_by(new.column_names, list(row.values()))) for i, t, row in rows)
+
+
+def _rows(index: Array, ticks: Sequence[Array], versions: Sequence[pa.Table], place: int) -> pa.Table:
+    """The rows of the log: of each tuple the version that goes and, behind it, the one that comes."""
+    each, count = len(versions), len(index)
+    order = np.arange(each * count).reshape(each, count).T.ravel()
+    return log_table(
+        seq=place + np.arange(each * count),
+        index=np.repeat(index, each),
+        tick=np.concatenate(ticks)[order],
+        diff=np.tile([-1, 1][:each], count),
+        op=pa.repeat(pa.scalar("-" if each == 1 else "="), each * count),
+        ref=np.repeat(index, each),
+        tag=pa.nulls(each * count, pa.string()),
+        values=pa.concat_tables(versions).take(pa.array(order)),
+    )
+
+
+def ticks_of(extent: Extent, values: pa.Table, tick_micros: int) -> pa.Array | None:
+    """The ticks of tuples by their TIMESTAMP BY column, which is not NULL; None if the extent has none."""
+    position = time_position(extent)
+    if position is None:
+        return None
+    column = values.column(position)
+    if extent.schema.fields[position].type in (TIMESTAMP, DATE):
+        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+        return pa.array(np.floor_divide(micros, tick_micros))
+    return pc.cast(column, pa.int64()).combine_chunks()
+
+
+class Unnamed:
+    """Segments that are being written before it is known which entry will name them: they are no garbage yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stretches: list[list[int]] = []  # the first entry that could name them, and the one that did
+
+    def begin(self, first: int) -> list[int]:
+        with self._lock:
+            self._stretches.append([first, _OPEN])
+            return self._stretches[-1]
+
+    def end(self, stretch: list[int], named_by: int) -> None:
+        """`named_by` is 0 if nothing came of it."""
+        stretch[1] = named_by
+
+    def garbage_upto(self, number: int) -> int:
+        """Up to which entry what nothing refers to is garbage, for who has read the journal up to a number."""
+        with self._lock:
+            self._stretches = [stretch for stretch in self._stretches if stretch[1] > number]
+            return min([number, *(first - 1 for first, _ in self._stretches)])
