@@ -190,10 +190,12 @@ def test_members_of_a_class_withhold_each_for_itself(db: Any) -> None:
 
 
 def test_a_setting_is_a_part_of_the_class(db: Any) -> None:
-    for name, condition in (("a1", "abs(new - old) > 1"), ("a2", "abs(new - old) > 1"), ("b1", "abs(new - old) > 2")):
-        created(db, f"{SUMS.replace('GROUP', 'WHERE v > 0 GROUP')}", condition, name)
-    found = {query.name for query in db._core.engine.executor.queries()}
-    assert found == {"a1", "~1", "b1"} or len(found) == 3
+    limits = {"a1": 1, "a2": 1, "a3": 1, "b1": 2}
+    for name, limit in limits.items():
+        created(db, SUMS.replace("GROUP", "WHERE v > 0 GROUP"), f"abs(new - old) > {limit}", name)
+    shared = db.sql("SHOW QUERIES").to_arrow().select(["name", "members", "revise_if"]).to_pylist()
+    assert [(row["name"], row["members"]) for row in shared] == [("a1", 1), ("a2", 2), ("a3", 2), ("b1", 1)]
+    assert [row["revise_if"][-1] for row in shared] == ["1", "1", "1", "2"]
 
 
 @pytest.mark.parametrize(
