@@ -81,13 +81,13 @@ asked = st.one_of(
 withholding = st.tuples(asked, conditions).filter(lambda pair: _can_be(*pair))
 
 
-def laws(examples: int, abreast: int) -> Any:
+def laws(examples: int, abreast: int, batches: tuple[int, ...] = (1, 3, 7, 1000)) -> Any:
     allowed = settings(max_examples=examples * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     several = st.lists(withholding, min_size=abreast, max_size=abreast)
     # what can never change any more is shown, on Spark, because its tuples may be cut off
     endless = st.builds(Data, stream_rows(False), stream_rows(True))
     ways = st.sampled_from(["upstream", "downstream"])
-    return lambda test: allowed(given(several, endless, st.sampled_from([1, 3, 7, 1000]), ways)(test))
+    return lambda test: allowed(given(several, endless, st.sampled_from(batches), ways)(test))
 
 
 # -- both engines show the same -----------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_kernels_alone_show_what_the_reference_shows(
         agree(several, given_data, batch_rows, revisions)
 
 
-@laws(4, abreast=8)
+@laws(2, abreast=4, batches=(4, 7))
 def test_sparks_own_plans_show_what_the_reference_shows(
     spark: object, several: list[tuple[str, str]], given_data: Data, batch_rows: int, revisions: str
 ) -> None:
