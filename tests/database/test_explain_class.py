@@ -109,6 +109,8 @@ def test_show_queries_tells_what_is_read_and_asked(db: eddyline.Database) -> Non
         "shares": None,
         "priority": 1,
         "state": "live",
+        "revise_if": None,
+        "withheld": None,
     }
     assert (shown["m.3"]["members"], shown["m.3"]["form"]) == (3, "s.d > p0 AND s.x = p1")
     assert (shown["q1"]["class"], shown["q1"]["form"], shown["q1"]["reads"]) == (None, None, "s")

@@ -36,6 +36,13 @@ KEPT = {
     "kept": "SELECT k, SUM(v) AS total, MAX(v) AS most FROM a [FROM NOW-29 TO NOW SLIDE 10 SEC] GROUP BY k",
     **{f"kept{n}": f"SELECT COUNT(*) AS n, AVG(w) AS mean FROM b {_SLIDE} WHERE k > {n}" for n in range(3)},
 }
+#: corrections that do not matter are withheld, and shown when somebody asks for them; alone, in a class, tuple by tuple
+WITHHELD = {
+    "rough": f"SELECT k, SUM(v) AS total, COUNT(*) AS n FROM a {_SLIDE} GROUP BY k",
+    **{f"rough{n}": f"RSTREAM(SELECT k, SUM(w) AS total FROM b {_SLIDE} WHERE k > {n} GROUP BY k)" for n in range(3)},
+    "tuples": "SELECT k, v FROM a WHERE k > 0",
+    "below": f"SELECT SUM(v) AS total FROM tuples {_SLIDE}",
+}
 #: created when there is a past
 LOOKING_BACK = {
     "even": "SELECT k, v FROM a WHERE v % 2 = 0",
@@ -70,6 +77,9 @@ def prepare(db: Database) -> None:
     for name, text in KEPT.items():
         if name not in db.queries:
             db.sql(f"CREATE QUERY {name} WITH (revisions = 'downstream') AS {text}")
+    for name, text in WITHHELD.items():
+        if name not in db.queries:
+            db.sql(f"CREATE QUERY {name} WITH (revise_if = 'abs(new - old) > 90 + abs(old) / 4') AS {text}")
 
 
 def look_back(db: Database) -> None:
@@ -95,8 +105,9 @@ def finish(db: Database, pushes: int) -> dict[str, Any]:
     push_rest(db, pushes)
     db.advance(pushes // 3 + 40)
     look_back(db)
+    db.sql("FLUSH REVISIONS")
     db.flush()
-    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *KEPT, *LOOKING_BACK)}
+    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *KEPT, *WITHHELD, *LOOKING_BACK)}
 
 
 def folded(answers: list[Any]) -> Any:

@@ -25,6 +25,8 @@ def main(folder: str, pushes: int) -> None:
                 look_back(db)
             stream, rows = rows_of_push(number)
             db.stream(stream).push(rows)
+            if number % 9 == 8:
+                db.sql(f"FLUSH REVISIONS{'' if number % 2 else ' OF rough'}")
             print(number, flush=True)
             time.sleep(0.04)
         db.flush()

@@ -207,6 +207,12 @@ class Journal:
     def state(self, stream: str) -> StreamState:
         return self._now.state(stream)
 
+    def top(self, stream: str, upto: int) -> int | None:
+        """The largest tick that had come to a stream at an entry that is not folded yet."""
+        known = self.base.streams.get(stream)
+        tops = [None if known is None else known.top, *(e.top.get(stream) for e in self.entries if e.number <= upto)]
+        return max((top for top in tops if top is not None), default=None)
+
     def _take(self, entry: Entry) -> None:
         self._now.take(entry)
         self.entries.append(entry)

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
 from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
-from eddyline.log.journal import Entry, Flush, Journal
+from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Position, Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
@@ -33,6 +34,7 @@ from eddyline.spark.numbering import is_due
 from eddyline.spark.past import Piece
 from eddyline.spark.planning import planned
 from eddyline.spark.routes import Routes
+from eddyline.spark.showing import ask_again
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
 from eddyline.spark.stages import SLICES, Stage, numbered_by
 from eddyline.spark.standing import Standing
@@ -125,12 +127,15 @@ class BatchWork:
         queries: Sequence[tuple[Standing, Stretch]],
         extents: Mapping[str, Extent],
         turn: Turn | None = None,
+        settled: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        """`settled`: by stage, the tick before which its answers can never change again."""
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
         self._ways = [_Way(query, stretch, tuple(query.stages), query.members) for query, stretch in queries]
         self._extents = dict(extents)
         self._turn = turn or Turn()
+        self._settled = settled
         names = {stage.name for way in self._ways for stage in way.stages}
         # what others add meanwhile is none of its business
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
@@ -374,18 +379,10 @@ class BatchWork:
         if piece is not None:
             view.indexes = piece.indexes
         if stage.revise is not None and had is not None:
-            self._ask_again(view, way, stage, had)
+            flushes = (flush for e in stretch.entries if e.number > query.entry for flush in e.flushes)
+            ask_again(view, query, stage, had, flushes, self._settled.get(stage.name, LOW))
         keeper = self._keepers.get(query.name)
         return view if keeper is None else keeper.view(stage, view)
-
-    def _ask_again(self, view: Batch, way: _Way, stage: Stage, had: StageResult) -> None:
-        """Have corrections shown that are withheld, if somebody has asked for it."""
-        entries = [entry for entry in way.stretch.entries if entry.number > way.query.entry]
-        flushes = [flush for entry in entries for flush in entry.flushes if _concerns(flush, way.query, stage)]
-        if flushes:
-            everybody = any(flush.number is None or flush.log != way.query.name for flush in flushes)
-            view.flushed = frozenset() if everybody else frozenset(flush.number or 0 for flush in flushes)
-            view.asked_again = Spans.of((low, high) for low, high, _ in had.withheld)
 
     def _has_failed(self, way: _Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)
@@ -443,11 +440,6 @@ def derived_log(stage: Stage, had: StageResult | None) -> Log:
 
 def clock_of(position: Position) -> Clock:
     return Clock(_tick(position.reached), _tick(position.closed))
-
-
-def _concerns(flush: Flush, query: Standing, stage: Stage) -> bool:
-    """Whether a stage is to show what it withholds: of its own query, or of one that the query reads."""
-    return not flush.name or flush.log == query.name or flush.name.lower() == stage.of
 
 
 def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eddyline.algebra.retention import horizon_of
 from eddyline.catalog.extent import Extent
 from eddyline.log.journal import Entry, Journal, revised_entries
 from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
@@ -25,6 +26,7 @@ from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import Lane, Lanes, Step
+from eddyline.spark.needs import settled
 from eddyline.spark.past import Progress, extent_of
 from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
@@ -242,7 +244,8 @@ class Executor:
                 query.settle()
             stretches = Stretches(self._journal, self._extents, target)
             ways = [(query, stretches.after(self.results.position(query.name), query)) for query in common]
-            work = BatchWork(self._means, self.results, batch, ways, self._extents)
+            settled = self._settled(common, target)
+            work = BatchWork(self._means, self.results, batch, ways, self._extents, settled=settled)
         self._start_lanes([name for name in positions if name not in done], positions, target, batch)
         record, added = retried(
             lambda: self._recorded(work, target, batch, done, positions, entries), self._stopping, self._on_trouble
@@ -300,6 +303,19 @@ class Executor:
         entries = self._journal.between(last.entry, entry)
         at = entries[-1] if entries else last
         return Position(entry, at.reached, at.closed)
+
+    def _settled(self, queries: Sequence[Standing], target: Position) -> dict[str, int]:
+        """By stage that withholds corrections, the tick before which nothing can change once all is taken up to there.
+
+        What comes later meets horizons that are not before these.
+        """
+        known = self.results.stages
+        holding = [q for q in queries if any(known[s.name].withheld for s in q.stages if s.name in known)]
+        if not holding:
+            return {}
+        tops = {name: self._journal.top(name, target.entry) for name in self._extents}
+        horizons = {name: horizon_of(tops[name], extent.retain) for name, extent in self._extents.items()}
+        return settled([stage for query in holding for stage in query.stages], horizons, self.results)
 
     def _results_before(self, batch: int) -> Results:
         results = self._log.load()
@@ -420,8 +436,9 @@ class Executor:
         else:
             after, size = self._catching_up(at, target)
             stretch = Stretches(self._journal, self._extents, after).after(at, query)
+        turn, settled = self._lanes.turn(lane), self._settled([query], after)
         work = BatchWork(
-            self._means, self.results, number, [(query, stretch)], dict(self._extents), self._lanes.turn(lane)
+            self._means, self.results, number, [(query, stretch)], dict(self._extents), turn, settled=settled
         )
         return Step(work, after, size, number, any(stage.tables for stage in query.stages))
 

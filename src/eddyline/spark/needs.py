@@ -29,6 +29,17 @@ class Reach:
     step: int
 
 
+def settled(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: Results) -> dict[str, int]:
+    """By stage, the tick before which its answers can never change again; stages without such a tick are left out."""
+    firm = {name: LOW if tick is None else tick for name, tick in horizons.items()}
+    waiting = list(stages)
+    while ready := [stage for stage in waiting if all(log in firm for log in stage.streams)]:
+        for stage in ready:
+            waiting.remove(stage)
+            firm[stage.name] = _asked(stage, firm, results)[0]
+    return {name: tick for name, tick in firm.items() if tick > LOW and name not in horizons}
+
+
 def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: Results) -> dict[str, int]:
     """By log, the tick before which nobody can need anything; logs without such a tick are left out.
 
@@ -45,8 +56,9 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
     while ready := [stage for stage in waiting if all(log in firm for log in stage.streams)]:
         for stage in ready:
             waiting.remove(stage)
-            since, asked = _asked(stage, firm, results)
-            firm[stage.name] = since
+            withheld = _first_withheld(stage, results)
+            since, asked = _asked(stage, firm, results, withheld)
+            since = firm[stage.name] = min(since, withheld)  # what is shown later is a change too
             needed[stage.name] = min(asked.pop(stage.name, since), needed.get(stage.name, since))
             for log, tick in asked.items():
                 needed[log] = min(needed[log], tick)
@@ -65,23 +77,35 @@ def _are_kept(slices: Stage, results: Results) -> bool:
     return slices.name in results.stages and results.stages[slices.name].start is not None
 
 
-def _asked(stage: Stage, firm: Mapping[str, int], results: Results) -> tuple[int, dict[str, int]]:
-    """From which tick on the stage's answers can change, and from which on it reads each log, its own too."""
+def _first_withheld(stage: Stage, results: Results) -> int:
+    """The first tick at which a correction is withheld: what it takes to show it must stay until then."""
+    known = results.stages.get(stage.name)
+    return min((low for low, _, _ in known.withheld), default=HIGH) if known is not None else HIGH
+
+
+def _asked(stage: Stage, firm: Mapping[str, int], results: Results, withheld: int = HIGH) -> tuple[int, dict[str, int]]:
+    """From which tick on the stage's answers can change, and from which on it reads each log, its own too.
+
+    It may read from the first tick on at which a correction is `withheld`, too.
+    """
     position = results.position(stage.name)
     if stage.name not in results.stages or position.past is not None:
         return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)  # it may look back as far as it likes
     if stage.kind in (LINEAR, LOOKUP):  # each tuple by itself, when it comes or is revised
-        return min((firm[log] for log in stage.streams), default=LOW), {}
+        since = min((firm[log] for log in stage.streams), default=LOW)
+        looks_back = (*stage.streams, stage.name) if stage.revise is not None else ()
+        return since, dict.fromkeys(looks_back, min(since, withheld))
     reaches = _reaches(stage.plan)
     closed = position.closed
     if closed is None or reaches is None or any(firm[reach.log] <= LOW for reach in reaches):
         return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)
     first = min(closed + 1, *(firm[reach.log] - reach.right for reach in reaches))
+    read = min(first, withheld)
     # a window looks for the latest of the other side, and ISTREAM for the one before it: at most twice over all slides
     back = 2 * (sum(reach.step for reach in reaches) + sum(_intervals(stage.plan))) + 2
-    asked = {stage.name: first - back}
+    asked = {stage.name: read - back}
     for reach in reaches:
-        asked[reach.log] = min(asked.get(reach.log, first), first - back + reach.left)
+        asked[reach.log] = min(asked.get(reach.log, read), read - back + reach.left)
     if stage.kind == SLICES:  # a slice is needed as long as its tuples are
         asked[stage.name] = min(asked.values())
     return first, asked

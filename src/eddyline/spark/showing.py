@@ -1,0 +1,34 @@
+"""When corrections that are withheld are shown although they do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eddyline.log.journal import Flush
+from eddyline.log.results import StageResult
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.spans import LOW, Spans
+from eddyline.spark.stages import Stage
+from eddyline.spark.standing import Standing
+
+
+def ask_again(
+    view: Batch, query: Standing, stage: Stage, had: StageResult, flushes: Iterable[Flush], settled: int
+) -> None:
+    """Have a stage look again at what it withholds: all of it, if somebody has asked for it, or what is the last of it.
+
+    Before the tick `settled` nothing can change any more. What corrections are computed from may then be cut off as
+    soon as no window reaches it, and they could never be shown.
+    """
+    withheld = Spans.of((low, high) for low, high, _ in had.withheld)
+    view.asked_again = view.settled = withheld.within(LOW, settled - 1)
+    asked = [flush for flush in flushes if _concerns(flush, query, stage)]
+    if asked:
+        everybody = any(flush.number is None or flush.log != query.name for flush in asked)
+        view.flushed = frozenset() if everybody else frozenset(flush.number or 0 for flush in asked)
+        view.asked_again = withheld
+
+
+def _concerns(flush: Flush, query: Standing, stage: Stage) -> bool:
+    """Whether a stage is to show what it withholds: of its own query, or of one that the query reads."""
+    return not flush.name or flush.log == query.name or flush.name.lower() == stage.of
