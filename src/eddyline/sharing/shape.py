@@ -93,14 +93,13 @@ class Shape:
     constants: tuple[Any, ...]  # those of WHERE, those of HAVING, then the window
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
-    kept: bool = False  # whether slices are kept, which are then those of one window
+    kept: bool = False  # whether slices are kept
 
     @cached_property
     def key(self) -> Key:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
-        window = self.constants[-WINDOW:] if self.windowed and self.kept else ()
-        return Key((self.plan, self.columns, called, self.kept, window))
+        return Key((self.plan, self.columns, called, self.kept))
 
     @cached_property
     def form(self) -> Key:

@@ -329,7 +329,7 @@ class BatchWork:
         """What earlier batches have kept for a stage, or for the one that it stands beside.
 
         Tuples that had come before it, or before the latest member of a class, were not counted: slices are whole from
-        the tick behind the last of these on.
+        the tick behind the last of these on. A query that looks back counts them all.
         """
         keeper = next((one for one in way.stages if one.kind == SLICES), None)
         if keeper is None or stage not in (keeper, way.stages[-1]):
@@ -337,6 +337,8 @@ class BatchWork:
         had = self._had.get(keeper.name)
         if had is not None and had.start is not None:
             first, segments = had.start, had.segments
+        elif way.query.history:
+            first, segments = LOW, ()
         else:
             (log,) = (logs[name] for name in keeper.streams)
             fresh = {segment.path for segment in log.fresh}

@@ -134,7 +134,7 @@ class Engine:
 
         Gives its seat if it is a member of a query class; that only if nothing has passed yet.
         """
-        keeps = _keeps_slices(query, history and bool(self.journal.number))  # there may be no past yet
+        keeps = query.revisions == DOWNSTREAM
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
@@ -200,7 +200,7 @@ class Engine:
         before all that.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
-        keeps = _keeps_slices(query, history)
+        keeps = query.revisions == DOWNSTREAM
         stages = () if plan is None else _stages(name, plan, query, keeps)
         entry, arrived, priority = moment.entry, moment.arrived, query.priority
         return Standing(name, stages, moment.start, history, created, entry, arrived, priority=priority, keeps=keeps)
@@ -394,11 +394,6 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
         query.__dict__[SHAPE] = shape and replace(shape, kept=query.revisions == DOWNSTREAM)
     found: Shape | None = query.__dict__[SHAPE]
     return found
-
-
-def _keeps_slices(query: BoundQuery, has_past: bool) -> bool:
-    """One that looks back answers the past in steps of its own, which say nothing about single tuples."""
-    return query.revisions == DOWNSTREAM and not has_past
 
 
 def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:

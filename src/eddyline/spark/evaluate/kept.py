@@ -29,7 +29,7 @@ from eddyline.algebra.sharing import NUMBER, QUERY
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow
-from eddyline.log.segment import DIFF, TICK
+from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped
 from eddyline.spark.evaluate.relational import in_every_window, names_in
@@ -40,7 +40,7 @@ from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.parts import ALWAYS, Centred, Signed
 from eddyline.spark.signed import COUNT, VALUE, signed_or_reason
-from eddyline.spark.spans import HIGH, LOW, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
 from eddyline.spark.stages import SLICES, Stage
 
 
@@ -56,7 +56,7 @@ class Correctable:
     """
 
     node: WindowAggregation
-    below: Below
+    sliced: Below
     aggregates: tuple[Signed, ...]
     value: TypedExpr | None = None  # of which there is a row for each, if something is asked of distinct ones
 
@@ -161,7 +161,7 @@ def with_slices(stages: list[Stage]) -> list[Stage]:
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
     """What the batch changes in its slices: `_tick` (of the slice), `_diff`, c0, …; None if nothing can change."""
     assert batch.slices is not None
-    if not log_of(plan.below.leaf.input, batch).fresh:
+    if not log_of(plan.sliced.leaf.input, batch).fresh:
         return None
     frame = _changed(plan, batch, Spans.of([(batch.slices.first, HIGH)]))
     named = [f"{name} AS c{i}" for i, name in enumerate(plan.columns)]
@@ -170,11 +170,13 @@ def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
 
 def _changed(plan: Correctable, batch: Batch, ticks: Spans) -> Frame:
     """What the batch changes in the slices of some ticks: the slice, keys and parts."""
-    leaf = plan.below.leaf
+    leaf = plan.sliced.leaf
     log = log_of(leaf.input, batch)
     fresh = [segment for segment in log.fresh if ticks.meets(*segment.tick)]
     rows = batch.read(log, fresh).where(f"{DIFF} <> 0 AND {ticks.condition(TICK)}")
-    frame = chained(plan.below, apply_chain(leaf.input, rows, batch, (DIFF,)), batch, (DIFF,))
+    if batch.indexes != EVERYTHING:  # it is a piece of the past
+        rows = rows.where(batch.indexes.condition(INDEX))
+    frame = chained(plan.sliced, apply_chain(leaf.input, rows, batch, (DIFF,)), batch, (DIFF,))
     start = start_of_slice(leaf, grid_of(leaf, batch))
     keys = [*keys_of(plan.node), *(f"{text} AS {VALUE}" for text in plan.by)]
     numbers = [number for centred in plan.centred for number in centred.numbers]
@@ -205,7 +207,7 @@ def windows_of_slices(
     plan: Correctable, kept: KeptSlices, batch: Batch, asked: Spans, from_tuples: Callable[[Batch, Spans], Windows]
 ) -> Windows:
     """The windows at some ticks, those of which all slices are known put together from them."""
-    leaf = plan.below.leaf
+    leaf = plan.sliced.leaf
     grid = grid_of(leaf, batch)
     known = asked.within(kept.first - grid.left if kept.first > LOW else LOW, HIGH)
     if not known:
