@@ -7,7 +7,7 @@ function that puts them together. Sums of powers are around a centre of their ro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import comb, prod
 from typing import Any
@@ -83,7 +83,8 @@ def _around_common_centres(table: pa.Table, rows: pa.ChunkedArray) -> dict[str, 
             shifts.append(shift)
         for (kind, digits), name in own.items():
             sums = np.zeros(len(lists), given[name].dtype)
-            np.add.at(sums, groups, _moved(digits, lambda lower, kind=kind: given[own[kind, lower]], shifts))
+            lower = {low: given[column] for (other, low), column in own.items() if other == kind}
+            np.add.at(sums, groups, _moved(digits, lower, shifts))
             made[name] = pa.array(sums)
     return made
 
@@ -105,14 +106,14 @@ def _common(centre: Any, moved: Any, groups: Any, count: int) -> tuple[Any, Any]
     return common, shift
 
 
-def _moved(digits: str, power: Any, shifts: Sequence[Any]) -> Any:
+def _moved(digits: str, powers: Mapping[str, Any], shifts: Sequence[Any]) -> Any:
     """(x − z)ⁿ = ((x − c) + (c − z))ⁿ, for a product of such."""
     exponents = [int(digit) for digit in digits]
     if not any(exponents):
-        return power(digits)
+        return powers[digits]
     total = 0.0
     for lower in product(*(range(e + 1) for e in exponents)):
         times = prod(comb(e, j) for e, j in zip(exponents, lower, strict=True))
         shift = prod(d ** (e - j) for d, e, j in zip(shifts, exponents, lower, strict=True))
-        total = total + times * shift * power("".join(map(str, lower)))
+        total = total + times * shift * powers["".join(map(str, lower))]
     return total

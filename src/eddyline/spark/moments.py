@@ -2,8 +2,8 @@
 
 Sums of x and x² would do if numbers had no last digit: of temperatures in Kelvin, the squares take nine digits that are
 then subtracted again. So each row of the state says around which centre it has counted, a number amid its values; rows
-are put together around a common one. Beside what stands, a row knows what was ever moved, added or taken away: if little
-of the spread of all that is left, so are few of its digits, and the tuples are asked.
+are put together around a common one. Beside what stands, a row knows what was ever moved, added or taken away: if
+little of the spread of all that is left, so are few of its digits, and the tuples are asked.
 
     x1_0          a value, NULL where it does not count            z1_0      the centre of the group that is made
     mid1_0        the centre of a row                              pow1_s2   Σ ±(x−c)² of what stands

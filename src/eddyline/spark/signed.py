@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import cast
 
 from eddyline.algebra.expression import Aggregate, TypedExpr
-from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, DataType, is_integer
+from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, is_integer
 from eddyline.spark.expression import Names, whole_sum
 from eddyline.spark.moments import STATISTICS, statistic
 from eddyline.spark.partials import decimal_quotient
-from eddyline.spark.parts import ALWAYS, LOST, Columns, Part, Signed, Values
+from eddyline.spark.parts import ALWAYS, LOST, Columns, Signed, Values
 
 _INFINITY = "CAST('Infinity' AS DOUBLE)"
 _NOT_A_NUMBER = "CAST('NaN' AS DOUBLE)"
@@ -78,9 +78,7 @@ def _average(aggregate: Aggregate, values: Values) -> Signed | str:
             return f"an average of {argument.type} may overflow on the way"
         total_type, answer = quotient
         parts = (values.count(), values.sum(values.text, total_type))
-        return Signed(
-            parts, lambda columns: f"CASE WHEN {columns[0]} > 0 THEN {answer((columns[1], columns[0]))} END"
-        )
+        return Signed(parts, lambda columns: f"CASE WHEN {columns[0]} > 0 THEN {answer((columns[1], columns[0]))} END")
     if not is_integer(argument.type) and argument.type not in (FLOAT, DOUBLE):
         return f"an average of {argument.type} needs all of its tuples"
     return _of_doubles(values, f"CAST({values.text} AS DOUBLE)", lambda total, count: f"({total} / {count})")

@@ -100,6 +100,8 @@ def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -
         return from_tuples(batch, asked)
     plan = correctable_or_reason(node)
     assert isinstance(plan, Correctable)
+    if plan.node is not node:  # slices are kept of the one inside
+        return from_tuples(batch, asked)
     return windows_of_slices(plan, batch.slices, batch, asked, from_tuples)
 
 

@@ -17,6 +17,7 @@ from eddyline.algebra.relational import (
     Instants,
     RelationChanges,
     WindowAggregation,
+    WindowAlias,
     WindowCrossProduct,
     WindowDistinct,
     WindowJoin,
@@ -28,21 +29,20 @@ from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.sharing import NUMBER, QUERY
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.types import BIGINT
-from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow
+from eddyline.algebra.window import LatestRowsWindow, LoopWindow, RangeWindow, RowWindow
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped
+from eddyline.spark.evaluate.placing import Placing, is_placed, placing
 from eddyline.spark.evaluate.relational import in_every_window, names_in
-from eddyline.spark.evaluate.slices import SLICE, Below, assigned, below_or_reason, chained, keys_of, start_of_slice
-from eddyline.spark.evaluate.timed import grid_of, needed, window_list
+from eddyline.spark.evaluate.slices import SLICE, Below, below_or_reason, chained, keys_of
 from eddyline.spark.evaluate.tuples import apply_chain, log_of
-from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.evaluate.windows import Windows
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.parts import ALWAYS, Centred, Signed
 from eddyline.spark.signed import COUNT, VALUE, signed_or_reason
-from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, Spans
 from eddyline.spark.stages import SLICES, Stage
-
 
 #: what is asked of distinct values, by aggregate
 _OF_VALUES = "of_values"
@@ -108,13 +108,15 @@ class Correctable:
 
 def correctable_or_reason(plan: Operator) -> Correctable | str:
     """How the windows of a stage can be corrected without their tuples, or why they cannot."""
-    while isinstance(plan, RStream | IStream | DStream | WindowSort | WindowProject | WindowSelect):
-        plan = plan.input
+    while isinstance(plan, _ABOVE) or _is_outer(plan):
+        (plan,) = plan.inputs
     if not isinstance(plan, WindowAggregation):
         return _reason(plan)
     below = below_or_reason(plan)
     if isinstance(below, str):
-        return _reason(plan.input, below)
+        return below
+    if not is_placed(below.leaf):
+        return _reason(below.leaf)
     found = []
     names = names_in(plan.input.schema)
     values: dict[str, TypedExpr] = {}
@@ -131,21 +133,44 @@ def correctable_or_reason(plan: Operator) -> Correctable | str:
     return Correctable(plan, below, tuple(found), next(iter(values.values()), None))
 
 
-def _reason(plan: Operator, otherwise: str = "it is not an aggregation over one stream") -> str:
+#: what is computed from windows as they are, whatever these are put together from
+_ABOVE = (
+    RStream,
+    IStream,
+    DStream,
+    RelationChanges,
+    Instants,
+    *(WindowSort, WindowProject, WindowSelect, WindowAlias, WindowDistinct),
+)
+
+
+def _is_outer(plan: Operator) -> bool:
+    """Whether a plan aggregates what another aggregation answers."""
+    if not isinstance(plan, WindowAggregation):
+        return False
+    below: Operator = plan.input
+    while isinstance(below, _ABOVE):
+        (below,) = below.inputs
+    return isinstance(below, WindowAggregation)
+
+
+def _reason(plan: Operator) -> str:
     """Why there is nothing that slices could keep of a plan."""
     for operator in plan.walk():
         for kinds, reason in _REASONS:
             if isinstance(operator, kinds):
                 return reason
-    return otherwise
+    return "it is not an aggregation over one stream"
 
 
 _REASONS: tuple[tuple[tuple[type[Operator], ...], str], ...] = (
-    ((RelationChanges, Instants, RangeWindow), "a relation of CQL has an answer at every tick where a tuple enters or leaves"),
+    (
+        (RelationChanges, Instants, RangeWindow),
+        "a relation of CQL has an answer at every tick where a tuple enters or leaves",
+    ),
     ((RowWindow, LatestRowsWindow), "a tuple that comes or goes moves the windows of rows behind it"),
     ((WindowJoin, WindowCrossProduct), "which pairs a joined tuple is in, only the tuples themselves tell"),
-    ((WindowDistinct,), "which rows of a DISTINCT are left without a tuple, only the tuples themselves tell"),
-    ((WindowAggregation,), "it aggregates what another aggregation answers"),
+    ((LoopWindow,), "the windows of its loop begin and end anywhere"),
 )
 
 
@@ -161,7 +186,7 @@ def with_slices(stages: list[Stage]) -> list[Stage]:
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
     """What the batch changes in its slices: `_tick` (of the slice), `_diff`, c0, …; None if nothing can change."""
     assert batch.slices is not None
-    if not log_of(plan.sliced.leaf.input, batch).fresh:
+    if not log_of(plan.sliced.leaf.inputs[0], batch).fresh:
         return None
     frame = _changed(plan, batch, Spans.of([(batch.slices.first, HIGH)]))
     named = [f"{name} AS c{i}" for i, name in enumerate(plan.columns)]
@@ -171,13 +196,13 @@ def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
 def _changed(plan: Correctable, batch: Batch, ticks: Spans) -> Frame:
     """What the batch changes in the slices of some ticks: the slice, keys and parts."""
     leaf = plan.sliced.leaf
-    log = log_of(leaf.input, batch)
+    log = log_of(leaf.inputs[0], batch)
     fresh = [segment for segment in log.fresh if ticks.meets(*segment.tick)]
     rows = batch.read(log, fresh).where(f"{DIFF} <> 0 AND {ticks.condition(TICK)}")
     if batch.indexes != EVERYTHING:  # it is a piece of the past
         rows = rows.where(batch.indexes.condition(INDEX))
-    frame = chained(plan.sliced, apply_chain(leaf.input, rows, batch, (DIFF,)), batch, (DIFF,))
-    start = start_of_slice(leaf, grid_of(leaf, batch))
+    frame = chained(plan.sliced, apply_chain(leaf.inputs[0], rows, batch, (DIFF,)), batch, (DIFF,))
+    start = placing(leaf, batch).start
     keys = [*keys_of(plan.node), *(f"{text} AS {VALUE}" for text in plan.by)]
     numbers = [number for centred in plan.centred for number in centred.numbers]
     keyed = frame.selectExpr(f"{start} AS {SLICE}", DIFF, *keys, *columns_of(len(plan.node.input.schema)), *numbers)
@@ -207,40 +232,46 @@ def windows_of_slices(
     plan: Correctable, kept: KeptSlices, batch: Batch, asked: Spans, from_tuples: Callable[[Batch, Spans], Windows]
 ) -> Windows:
     """The windows at some ticks, those of which all slices are known put together from them."""
-    leaf = plan.sliced.leaf
-    grid = grid_of(leaf, batch)
-    known = asked.within(kept.first - grid.left if kept.first > LOW else LOW, HIGH)
+    place = placing(plan.sliced.leaf, batch)
+    known, before = place.known(asked, kept.first)
     if not known:
         return from_tuples(batch, asked)
-    ticks = needed(grid, known)
-    old = _read(plan, kept, batch, ticks)
-    both = old.unionAll(_changed(plan, batch, ticks).select(*old.columns))
-    slices = _together(plan, both, [SLICE, *plan.apart])
-    merged = _together(plan, assigned(leaf, slices, plan.keys, grid, known), [T, *plan.apart])
-    if plan.value is not None:
-        of_values = [f"{signed.of_values} AS {_OF_VALUES}{a}" for a, signed in plan.over_values]
-        merged = _together(plan, merged, [T, *plan.keys], of_values)
+    merged = _merged(plan, place, _slices(plan, kept, batch, place.ticks(known)), known)
     if plan.node.keys and not plan.node.members:
         merged = _standing(plan, merged.where(f"{COUNT} > 0"), batch)
     else:  # an empty window has a row too
-        every = in_every_window(plan.node, window_list(grid, known, batch), batch, "k")
-        merged = every.join(merged, [T, *plan.keys], "left")
-    rows = merged.selectExpr(T, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
+        every = in_every_window(plan.node, place.listed(known), batch, "k")
+        merged = every.join(merged, [*place.head, *plan.keys], "left")
+    rows = merged.selectExpr(*place.head, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
     doubt = _doubt(plan)
     if doubt is not None:
-        doubted = merged.where(doubt).select(T).distinct()
+        doubted = merged.where(doubt).select(*place.head).distinct()
         if batch.doubts is not None:
             batch.doubts.append(doubted)
-    if doubt is not None and batch.doubts is None:
-        rows = rows.join(doubted, [T], "left_anti")
-        seldom = replace(batch, on_read=lambda rows: None)  # as a rule nothing is in doubt, and then nothing is read
-        asked_again = from_tuples(seldom, known).rows.join(doubted, [T], "left_semi")
-        rows = rows.unionAll(asked_again.select(*rows.columns))
-    before = asked.within(LOW, known.low - 1)
+        else:
+            # as a rule nothing is in doubt, and then nothing is read
+            again = from_tuples(replace(batch, on_read=lambda rows: None), known).rows
+            asked_again = again.join(doubted, place.head, "left_semi").select(*rows.columns)
+            rows = rows.join(doubted, place.head, "left_anti").unionAll(asked_again)
     if before:
         rows = rows.unionAll(from_tuples(batch, before).rows.select(*rows.columns))
-    width = len(plan.node.schema)
-    return Windows(rows, window_list(grid, asked, batch), (T,), width, (grid.first, grid.step))
+    return Windows(rows, place.listed(asked), place.keys, len(plan.node.schema), place.grid)
+
+
+def _slices(plan: Correctable, kept: KeptSlices, batch: Batch, ticks: Spans) -> Frame:
+    """The slices of some ticks as they stand: those of earlier batches, and what this one changes."""
+    old = _read(plan, kept, batch, ticks)
+    both = old.unionAll(_changed(plan, batch, ticks).select(*old.columns))
+    return _together(plan, both, [SLICE, *plan.apart])
+
+
+def _merged(plan: Correctable, place: Placing, slices: Frame, places: Spans) -> Frame:
+    """Windows put together from slices, a row for each group."""
+    merged = _together(plan, place.assigned(slices, plan.keys, places), [*place.head, *plan.apart])
+    if plan.value is None:
+        return merged
+    of_values = [f"{signed.of_values} AS {_OF_VALUES}{a}" for a, signed in plan.over_values]
+    return _together(plan, merged, [*place.head, *plan.keys], of_values)
 
 
 def _standing(plan: Correctable, merged: Frame, batch: Batch) -> Frame:

@@ -31,16 +31,17 @@ _TIME_MATTERS = "it depends on the window's own time"
 
 @dataclass(frozen=True)
 class Below:
-    """What is below an aggregation that can be cut into slices: windows, and the chain between both."""
+    """What is below an aggregation that could be cut into slices: windows, and the chain between both."""
 
     chain: tuple[Operator, ...]  # from the windows upwards
-    leaf: TimeWindow | HopWindow
+    leaf: Operator
 
 
 @dataclass(frozen=True)
 class Sliced(Below):
     """An aggregation that slices can compute, and the parts of its aggregates."""
 
+    leaf: TimeWindow | HopWindow
     parts: tuple[Partial, ...]
 
 
@@ -55,6 +56,8 @@ def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
     below = below_or_reason(node)
     if isinstance(below, str):
         return below
+    if not isinstance(below.leaf, TimeWindow | HopWindow):
+        return "its windows are not on a grid of ticks"
     names = names_in(node.input.schema)
     parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
     for aggregate, part in zip(node.aggregates, parts, strict=True):
@@ -69,7 +72,7 @@ def can_merge(frames: Frames, parts: Sequence[Partial]) -> bool:
 
 
 def below_or_reason(node: WindowAggregation) -> Below | str:
-    """What is cut into slices, or why that cannot be."""
+    """What would be cut into slices, or why there can be none."""
     chain: list[Operator] = []
     below: Operator = node.input
     while isinstance(below, WindowSelect | WindowProject | WindowAlias | WindowMatch):
@@ -81,8 +84,6 @@ def below_or_reason(node: WindowAggregation) -> Below | str:
             return _TIME_MATTERS
         chain.append(below)
         below = below.input
-    if not isinstance(below, TimeWindow | HopWindow):
-        return "its windows are not on a grid of ticks"
     if uses_window_time(*node.keys, *node.aggregates):
         return _TIME_MATTERS
     return Below(tuple(reversed(chain)), below)
