@@ -96,15 +96,8 @@ class Values:
         zero = f"CAST(0 AS {spark_type(type_)})"
         weighted = f"CASE WHEN {DIFF} > 0 THEN {value} ELSE -({value}) END"
         made = f"sum(CASE WHEN {self._among}{self.text} IS NOT NULL AND {condition} THEN {weighted} ELSE {zero} END)"
-        cast_to = f"CAST({made} AS {spark_type(type_)})" if type_.name == "DECIMAL" else made
+        cast_to = f"CAST({made} AS {spark_type(type_)})" if type_.name == "DECIMAL" else whole_sum(made, type_)
         return Part(cast_to, "sum", type_)
-
-    def integer_sum(self, value: str) -> Part:
-        """The same of whole numbers. What goes is added up apart: the least number has no opposite."""
-        come, gone = (
-            f"coalesce(sum(CASE WHEN {self._among}{DIFF} {sign} 0 THEN {value} END), 0)" for sign in (">", "<")
-        )
-        return Part(whole_sum(f"({come} - {gone})", BIGINT), "sum", BIGINT)
 
     def magnitude(self, value: str, condition: str) -> Part:
         """How much was ever added and taken away."""

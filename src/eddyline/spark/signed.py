@@ -58,7 +58,7 @@ def _count(aggregate: Aggregate, values: Values) -> Signed:
 def _sum(aggregate: Aggregate, values: Values) -> Signed | str:
     argument = cast(TypedExpr, aggregate.arguments[0])
     if is_integer(argument.type):
-        parts = (values.count(), values.integer_sum(f"CAST({values.text} AS BIGINT)"))
+        parts = (values.count(), values.sum(f"CAST({values.text} AS BIGINT)", BIGINT))
         return Signed(parts, lambda columns: f"CASE WHEN {columns[0]} > 0 THEN {columns[1]} END")
     if argument.type in (FLOAT, DOUBLE):
         return _of_doubles(values, f"CAST({values.text} AS DOUBLE)", lambda total, count: total)
