@@ -182,6 +182,12 @@ loops = st.builds(
     st.integers(0, 5),
     st.sampled_from(["", " - 1", " + 2"]),
 )
+landmarks = st.builds(
+    "for (t = {}; t < ST + 15; t += {}) {{ WindowIs(s, {}, t); }}".format,
+    st.sampled_from(["ST", "5"]),
+    st.integers(1, 4),
+    st.sampled_from(["ST", "ST + 3", "7"]),
+)
 backward_loops = st.builds(
     "for (t = {}; t > {}; t -= {}) {{ WindowIs(s, t - {}, t); }}".format,
     st.integers(5, 20),
@@ -192,7 +198,7 @@ backward_loops = st.builds(
 
 
 @st.composite
-def one_input(draw: st.DrawFn, window: st.SearchStrategy[str]) -> str:
+def one_input(draw: st.DrawFn, window: st.SearchStrategy[str], aggregates: st.SearchStrategy[str] = aggregates) -> str:
     """A query over windows of s: plain, distinct or grouped, with or without conditions."""
     brackets = draw(window)
     where = f" WHERE {draw(predicates)}" if draw(st.booleans()) else ""

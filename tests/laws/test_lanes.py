@@ -83,7 +83,9 @@ def _told(story: list[tuple[str, Any]], dice: random.Random | None) -> dict[str,
             if kind == "add":
                 number, back = what
                 names.append(f"n{len(names)}")
-                db.sql(f"CREATE QUERY {names[-1]} {'FROM HISTORY ' if back else ''}AS {QUERIES[number]}")
+                # slices are made of the past while it is answered
+                keeps = "WITH (revisions = 'downstream') " if dice is not None and len(names) % 2 else ""
+                db.sql(f"CREATE QUERY {names[-1]} {'FROM HISTORY ' if back else ''}{keeps}AS {QUERIES[number]}")
             elif kind == "many":
                 number, back = what
                 name = f"m{len(names)}"

@@ -220,7 +220,7 @@ class Steps:
 
     def _alone(self, step: Show, log: str) -> str:
         query = step.query
-        question = Question(log, step.plan, query.columns, step.rules, None, query.revisions, query.history)
+        question = Question(log, step.plan, query.columns, step.rules, None, query.revisions)
         return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)
 
     def _class_for(self, step: Show) -> QueryClass | None:

@@ -81,6 +81,11 @@ def _same_meaning(node: exp.Expr) -> exp.Expr:
         return exp.Count(this=counted)
     if isinstance(node, exp.Avg) and not isinstance(node.parent, exp.Filter):
         return _average(node.this, lambda aggregate: aggregate)
+    if isinstance(node, exp.Corr) and not isinstance(node.parent, exp.Filter):
+        return _correlation(node, lambda aggregate: aggregate)
+    if isinstance(node, exp.Filter) and isinstance(node.this, exp.Corr):
+        where = node.expression
+        return _correlation(node.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy()))
     if isinstance(node, exp.Filter) and isinstance(node.this, exp.Avg):
         where = node.expression
         return _average(node.this.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy()))
@@ -98,6 +103,17 @@ def _cast(node: exp.Cast | exp.TryCast) -> exp.Expr:
 def _average(value: exp.Expr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     total = among(exp.Sum(this=exp.Cast(this=value.copy(), to=_DOUBLE.copy())))
     return exp.Paren(this=exp.Div(this=total, expression=_not_zero(among(exp.Count(this=value.copy())))))
+
+
+def _correlation(node: exp.Corr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """NULL, not NaN, where one side does not vary."""
+    x, y = node.this, node.expression
+
+    def moment(name: str) -> exp.Expr:
+        return among(exp.Anonymous(this=name, expressions=[y.copy(), x.copy()]))
+
+    spread = exp.Sqrt(this=exp.Mul(this=moment("regr_sxx"), expression=moment("regr_syy")))
+    return exp.Paren(this=exp.Div(this=moment("regr_sxy"), expression=_not_zero(spread)))
 
 
 def _not_zero(divisor: exp.Expr) -> exp.Expr:

@@ -39,7 +39,8 @@ _LOGICAL = frozenset({"and", "or", "not", "is null", "case", "coalesce", "if", "
 _ARITHMETIC = frozenset({"+", "-", "*", "neg", "abs", "positive"})
 _MOVED = frozenset({"+", "-", "*"})
 _DIVIDING = frozenset({"/", "%", "div"})
-_AGGREGATES = frozenset({"count", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or"})
+_STATISTICS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp", "covar_pop", "covar_samp", "corr"})
+_AGGREGATES = frozenset({"count", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or"}) | _STATISTICS
 
 
 def why_not(plan: Operator) -> str | None:

@@ -94,7 +94,6 @@ class Shape:
     constants: tuple[Any, ...]  # those of WHERE, those of HAVING, then the window
     windowed: bool = False  # whether members may have windows of their own: (first tick, last tick, slide)
     places: tuple[int | None, ...] = field(default=(), repr=False, compare=False)  # of the constants in the text
-    kept: bool = False  # whether slices are always kept, which are then those of one window
     on_spark: bool = False  # whether Spark itself computes it, which those do not wait for whom the kernel serves
     together: bool = False  # whether its meaning depends on when it began, so that members must have begun together
     corrected: str = ""  # how answers are: the members of a class all in the same way
@@ -103,9 +102,8 @@ class Shape:
     def key(self) -> Key:
         """Equal for the members of one class. A function of a user's that fails stops only those who call it."""
         called = () if self.predicate is None else functions_in([self.predicate])
-        window = self.constants[-WINDOW:] if self.windowed and self.kept else ()
         form = self.form if self.on_spark else None
-        return Key((self.plan, self.columns, called, self.kept, self.corrected, window, form))
+        return Key((self.plan, self.columns, called, self.corrected, form))
 
     @cached_property
     def form(self) -> Key:

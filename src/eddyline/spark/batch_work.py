@@ -23,12 +23,12 @@ from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import fewer, without
 from eddyline.spark.corrected import correction
-from eddyline.spark.correcting import Corrections
+from eddyline.spark.correcting import UPSTREAM_ONLY, Corrections
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.pause import reason_to_stop
-from eddyline.spark.keeping import Keeper, orphans
+from eddyline.spark.keeping import Keeper
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.past import Piece
@@ -142,7 +142,6 @@ class BatchWork:
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
         self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
         self._points = dict(means.points)
-        self._orphans = orphans([(way.query.name, way.stages) for way in self._ways], results)
         self._read_rows = 0
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._keepers: dict[str, Keeper] = {}  # by query
@@ -196,7 +195,6 @@ class BatchWork:
         for keeper in self._keepers.values():
             added.stages.update(keeper.ended())
             keeper.learn()
-        added.stages.update(self._orphans)
         added.scans = scans.taken
         return added
 
@@ -215,7 +213,10 @@ class BatchWork:
         return [one for one in found if one is not None]
 
     def _keeper(self, way: _Way) -> Keeper | None:
-        return Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
+        keeper = Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
+        if keeper is not None and way.query.chooses and way.stretch.piece is not None:
+            keeper.choice = UPSTREAM_ONLY  # nothing is corrected in what has passed
+        return keeper
 
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
         """Stages that count for each member, where it is time to write down how far each has come."""

@@ -170,7 +170,7 @@ class Engine:
 
         Gives its seat if it is a member of a query class. Those that come before the next batch begin together.
         """
-        keeps = _keeps_slices(query, history and bool(self.journal.number))  # there may be no past yet
+        keeps = query.revisions != UPSTREAM
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
@@ -243,7 +243,7 @@ class Engine:
         before all that. `past`: of how many entries that is, if it looks back only now.
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
-        keeps = _keeps_slices(query, history)
+        keeps = query.revisions != UPSTREAM
         stages = () if plan is None else _stages(name, plan, query, keeps)
         made = Standing(name, stages, moment.start, history, created, moment.entry, moment.arrived)
         made.priority, made.keeps, made.past = query.priority, keeps, past
@@ -451,11 +451,6 @@ def shape_of_query(query: BoundQuery) -> Shape | None:
         query.__dict__[SHAPE] = shape and replace(corrected(shape, query), on_spark=for_spark(shape))
     found: Shape | None = query.__dict__[SHAPE]
     return found
-
-
-def _keeps_slices(query: BoundQuery, has_past: bool) -> bool:
-    """One that looks back answers the past in steps of its own, which say nothing about single tuples."""
-    return query.revisions != UPSTREAM and not has_past
 
 
 def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:

@@ -44,7 +44,6 @@ class Question:
     rules: tuple[str, ...] = ()
     start: int | None = None  # None: at the first tick there is
     revisions: str | None = None  # how it is to be corrected; None: it does not stand
-    looks_back: bool = False
 
 
 def explain(engine: Engine, question: Question) -> str:
@@ -87,7 +86,7 @@ def _way(engine: Engine, question: Question) -> list[str]:
         return []
     if last.kind in (LINEAR, LOOKUP):
         return ["corrected tuple by tuple, where there is nothing to keep"]
-    found = "it looks back" if question.looks_back else correctable_or_reason(last.plan)
+    found = correctable_or_reason(last.plan)
     if isinstance(found, str):
         return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {found}"]
     if question.revisions == DOWNSTREAM:

@@ -51,9 +51,7 @@ def explain_class(engine: Engine, found: QueryClass, query: BoundQuery, run: boo
     # forms are planned one beside the other, each in the same way
     forms = match_of(found.plan).forms
     mine = tuple(each for each in forms if each.predicate == own.form.predicate) or forms[:1]
-    question = Question(
-        found.name, with_forms(found.plan, mine), columns, revisions=query.revisions, looks_back=found.history
-    )
+    question = Question(found.name, with_forms(found.plan, mine), columns, revisions=query.revisions)
     return "\n".join([*about, explain(engine, question)])
 
 

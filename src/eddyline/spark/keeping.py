@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from eddyline.log.results import Results, StageResult
+from eddyline.log.results import StageResult
 from eddyline.spark.correcting import DOWNSTREAM_ONLY, UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, Log
-from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason, slices_of
+from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.outlook import outlook_of
 from eddyline.spark.spans import LOW
@@ -86,13 +86,16 @@ class Keeper:
         """What earlier batches have kept; None if they have not, and nobody insists on it.
 
         Tuples that had come before slices were kept were not counted: they are whole from the tick behind the last of
-        these on. In a class, those of members who came later are whole behind the tick at which the last one began.
+        these on. A query that looks back counts them all. In a class, those of members who came later are whole behind
+        the tick at which the last one began.
         """
         had = self.had.get(self.stage.name, _NOTHING)
         if had.start is not None:
             first, segments = had.start, had.segments
         elif self.query.chooses:
             return None
+        elif self.query.history:
+            first, segments = LOW, ()
         else:
             (log,) = (logs[name] for name in self.stage.streams)
             fresh = {segment.path for segment in log.fresh}
@@ -119,14 +122,3 @@ class Keeper:
         if self.outlook is not None and self.choice is not None:
             answering, keeping = (self.seconds.get(stage.name, 0.0) for stage in (self.answering, self.stage))
             self.corrections.spent(self.query.name, self.outlook, self.choice, answering, keeping)
-
-
-def orphans(queries: Sequence[tuple[str, Sequence[Stage]]], results: Results) -> dict[str, StageResult]:
-    """Slices that a class can use no longer, for its members have windows of their own by now."""
-    found = {}
-    for name, stages in queries:
-        slices = slices_of(name)
-        kept = results.stages.get(slices, _NOTHING).start is not None
-        if kept and all(stage.name != slices for stage in stages):
-            found[slices] = StageResult(anew=True)
-    return found

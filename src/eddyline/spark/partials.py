@@ -29,6 +29,7 @@ class Partial:
     partials: tuple[str, ...]
     merges: Callable[[Columns], tuple[str, ...]]
     final: Callable[[Columns], str]
+    folds: bool = False  # whether merging goes through a list of parts, one after the other
 
 
 Maker = Callable[[Aggregate, Names], Partial | None]
@@ -110,7 +111,12 @@ _MOST_SCALE = 9
 
 
 def _decimal_average(aggregate: Aggregate, names: Names, given: DataType) -> Partial | None:
-    """sum / count, rounded once.
+    quotient = decimal_quotient(given, aggregate.type)
+    return None if quotient is None else _checked_sum(aggregate, names, *quotient)
+
+
+def decimal_quotient(given: DataType, wanted: DataType) -> tuple[DataType, Callable[[Columns], str]] | None:
+    """An average of DECIMALs: the type of their sum, and sum / count, rounded once. None if that has too many digits.
 
     Spark's own average divides exactly and rounds to s + 4 digits; a quotient written in SQL is rounded before that, to
     as many digits as fit beside a whole part as wide as the sum's. So the whole part is divided apart (exactly), and
@@ -120,16 +126,15 @@ def _decimal_average(aggregate: Aggregate, names: Names, given: DataType) -> Par
     precision, scale = given.parameters
     if precision > _MOST_DIGITS or scale > _MOST_SCALE:
         return None
-    total_type = DataType("DECIMAL", (precision + 10, scale))
 
     def final(columns: Columns) -> str:
         total, count = columns[0], f"CAST({columns[1]} AS DECIMAL({_COUNT_DIGITS},0))"
         rest = f"({total} % {count})"
         whole = f"CAST(({total} - {rest}) / {count} AS DECIMAL({precision - scale + 1},0))"
         fraction = f"CAST({rest} / {count} AS DECIMAL({scale + 5},{scale + 4}))"
-        return f"CAST({whole} + {fraction} AS {spark_type(aggregate.type)})"
+        return f"CAST({whole} + {fraction} AS {spark_type(wanted)})"
 
-    return _checked_sum(aggregate, names, total_type, final)
+    return DataType("DECIMAL", (precision + 10, scale)), final
 
 
 # -- statistics -------------------------------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ def _moments(answer: str) -> Maker:
         only = filter_sql(aggregate, names)
         # Spark has m2 only as the sum of squares of a regression, here of x on itself
         parts = f"count({number}){only} AS n, avg({number}){only} AS mean, regr_sxx({number}, {number}){only} AS m2"
-        return Partial((f"struct({parts})",), _MOMENTS, lambda columns: answer.replace("$", columns[0]))
+        return Partial((f"struct({parts})",), _MOMENTS, lambda columns: answer.replace("$", columns[0]), True)
 
     return make
 
@@ -193,7 +198,7 @@ def _pairs(answer: str) -> Maker:
         only = filter_sql(aggregate, names)
         sources = {"n": "count", "x": "avgx", "y": "avgy", "xx": "sxx", "yy": "syy", "xy": "sxy"}
         parts = ", ".join(f"regr_{function}({y}, {x}){only} AS {name}" for name, function in sources.items())
-        return Partial((f"struct({parts})",), _PAIRED, lambda columns: answer.replace("$", columns[0]))
+        return Partial((f"struct({parts})",), _PAIRED, lambda columns: answer.replace("$", columns[0]), True)
 
     return make
 

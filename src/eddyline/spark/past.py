@@ -1,8 +1,9 @@
 """A query that looks back answers the past in pieces, each small enough that nobody waits for it.
 
 What had come when it began is final for it, so a piece is a stretch of that: of ticks for windows of time, as if only
-the clock moved, and of indexes for what works tuple by tuple. Where neither is sound (windows of rows, loops, relations
-that last for ever), the whole past of a stage is one piece. A later stage begins when the one before it is through.
+the clock moved, and of indexes for what works tuple by tuple, or adds tuples up. Where neither is sound (windows of
+rows, loops, relations that last for ever), the whole past of a stage is one piece. A later stage begins when the one
+before it is through.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from eddyline.algebra.window import HopWindow, OneRow, Scan, TimeWindow
 from eddyline.log.results import Past, Position
 from eddyline.spark.evaluate.batch import Clock, Log
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
-from eddyline.spark.stages import LINEAR, LOOKUP, Stage
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage
 
 TICKS, INDEXES = "ticks", "indexes"
 #: rows in the first piece: nobody knows yet what they cost
@@ -114,7 +115,7 @@ def extent_of(stage: Stage, logs: Mapping[str, Log], start: int | None, closed: 
     """`logs` are the streams of the stage as they stood when its query began to look back."""
     mine = [logs[name] for name in stage.streams if name in logs]
     rows = sum(segment.rows for log in mine for segment in log.segments)
-    if stage.kind in (LINEAR, LOOKUP) and len(mine) == 1:
+    if stage.kind in (LINEAR, LOOKUP, SLICES) and len(mine) == 1:
         return Extent(INDEXES, 0, mine[0].last_index, rows, 1)
     windows = _windows_of_time(stage.plan)
     if windows is None or start is None or closed is None or closed <= start:

@@ -12,105 +12,50 @@ trusted; if not, the tuples themselves are asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import cast
 
 from eddyline.algebra.expression import Aggregate, TypedExpr
-from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, DataType, is_integer
-from eddyline.log.segment import DIFF
-from eddyline.spark.expression import Names, spark_sql, spark_type, whole_sum
+from eddyline.algebra.types import BIGINT, DOUBLE, FLOAT, is_integer
+from eddyline.spark.expression import Names, whole_sum
+from eddyline.spark.moments import STATISTICS, statistic
+from eddyline.spark.partials import decimal_quotient
+from eddyline.spark.parts import ALWAYS, LOST, Columns, Signed, Values
 
-Columns = Sequence[str]
-ALWAYS = "true"
-#: a sum may have lost as many of its digits as a factor of so much costs: ten of 53 bits
-_LOST = 1024
 _INFINITY = "CAST('Infinity' AS DOUBLE)"
 _NOT_A_NUMBER = "CAST('NaN' AS DOUBLE)"
 _MOST_DIGITS = 27
+#: the column of the state that has the value, where there is a row for each
+VALUE = "k_value"
+#: how many tuples a row of the state stands for
+COUNT = "sum_n"
 
 
-@dataclass(frozen=True)
-class Part:
-    """One column of the state: how tuples make it, how it is put together, and its type."""
-
-    made: str
-    merge: str  # sum, min or max
-    type: DataType
-
-    def merged(self, column: str) -> str:
-        if self.type.name == "DECIMAL":  # the sum of DECIMALs has more digits than they have
-            return f"CAST({self.merge}({column}) AS {spark_type(self.type)})"
-        return whole_sum(f"{self.merge}({column})", self.type if self.merge == "sum" else DOUBLE)
-
-
-@dataclass(frozen=True)
-class Signed:
-    """An aggregate in signed parts; `final` and `sure` take the SQL text of the merged columns."""
-
-    parts: tuple[Part, ...]
-    final: Callable[[Columns], str]
-    sure: Callable[[Columns], str] = lambda columns: ALWAYS
-
-
-def signed_or_reason(aggregate: Aggregate, names: Names) -> Signed | str:
-    """The signed parts of an aggregate, or why it has none."""
-    make = _MAKERS.get(aggregate.function)
-    if make is None:
-        return f"{aggregate.function} needs all of its tuples"
+def signed_or_reason(aggregate: Aggregate, names: Names, place: int) -> Signed | str:
+    """The signed parts of an aggregate, or why it has none; `place`: of the aggregate among all of its query."""
+    values = Values(aggregate, names)
     if aggregate.distinct and aggregate.function not in _IDEMPOTENT:
-        return "DISTINCT needs all of its tuples"
-    return make(aggregate, _Values(aggregate, names))
+        return _distinct(aggregate, values)
+    if aggregate.function in STATISTICS:
+        return statistic(aggregate.function, values, place)
+    make = _MAKERS.get(aggregate.function)
+    return _NEEDS_ALL.format(aggregate.function) if make is None else make(aggregate, values)
 
 
+_NEEDS_ALL = "{} needs all of its tuples"
 #: aggregates for which it does not matter how often a value stands there
 _IDEMPOTENT = frozenset({"min", "max", "bool_and", "bool_or"})
-
-
-class _Values:
-    """The argument of an aggregate over the tuples that it looks at."""
-
-    def __init__(self, aggregate: Aggregate, names: Names) -> None:
-        self._among = "" if aggregate.condition is None else f"({spark_sql(aggregate.condition, names)}) AND "
-        self.texts = [spark_sql(argument, names) for argument in aggregate.arguments]
-
-    @property
-    def text(self) -> str:
-        return self.texts[0]
-
-    def count(self, condition: str = ALWAYS) -> Part:
-        """How many of the values that are not NULL satisfy a condition."""
-        present = "".join(f"{text} IS NOT NULL AND " for text in self.texts)
-        made = f"sum(CASE WHEN {self._among}{present}{condition} THEN {DIFF} ELSE 0 END)"
-        return Part(whole_sum(made, BIGINT), "sum", BIGINT)
-
-    def sum(self, value: str, type_: DataType, condition: str = ALWAYS) -> Part:
-        """Of nothing it is 0, so that it can be added to others."""
-        zero = f"CAST(0 AS {spark_type(type_)})"
-        weighted = f"CASE WHEN {DIFF} > 0 THEN {value} ELSE -({value}) END"
-        made = f"sum(CASE WHEN {self._among}{self.text} IS NOT NULL AND {condition} THEN {weighted} ELSE {zero} END)"
-        cast_to = f"CAST({made} AS {spark_type(type_)})" if type_.name == "DECIMAL" else whole_sum(made, type_)
-        return Part(cast_to, "sum", type_)
-
-    def magnitude(self, value: str, condition: str) -> Part:
-        """How much was ever added and taken away."""
-        made = f"sum(CASE WHEN {self._among}{self.text} IS NOT NULL AND {condition} THEN abs({value}) ELSE 0D END)"
-        return Part(made, "sum", DOUBLE)
-
-    def extreme(self, function: str, sign: str, type_: DataType) -> Part:
-        """The least or largest value among those that have come (`>`) or gone (`<`)."""
-        return Part(f"{function}(CASE WHEN {self._among}{DIFF} {sign} 0 THEN {self.text} END)", function, type_)
 
 
 # -- counts and sums --------------------------------------------------------------------------------------------------
 
 
-def _count(aggregate: Aggregate, values: _Values) -> Signed:
+def _count(aggregate: Aggregate, values: Values) -> Signed:
     condition = values.text if aggregate.function == "count_if" else ALWAYS
     return Signed((values.count(condition),), lambda columns: f"coalesce({columns[0]}, 0L)")
 
 
-def _sum(aggregate: Aggregate, values: _Values) -> Signed | str:
+def _sum(aggregate: Aggregate, values: Values) -> Signed | str:
     argument = cast(TypedExpr, aggregate.arguments[0])
     if is_integer(argument.type):
         parts = (values.count(), values.sum(f"CAST({values.text} AS BIGINT)", BIGINT))
@@ -125,14 +70,21 @@ def _sum(aggregate: Aggregate, values: _Values) -> Signed | str:
     return f"a sum of {argument.type} needs all of its tuples"
 
 
-def _average(aggregate: Aggregate, values: _Values) -> Signed | str:
+def _average(aggregate: Aggregate, values: Values) -> Signed | str:
     argument = cast(TypedExpr, aggregate.arguments[0])
+    if argument.type.name == "DECIMAL":
+        quotient = decimal_quotient(argument.type, aggregate.type)
+        if quotient is None:
+            return f"an average of {argument.type} may overflow on the way"
+        total_type, answer = quotient
+        parts = (values.count(), values.sum(values.text, total_type))
+        return Signed(parts, lambda columns: f"CASE WHEN {columns[0]} > 0 THEN {answer((columns[1], columns[0]))} END")
     if not is_integer(argument.type) and argument.type not in (FLOAT, DOUBLE):
         return f"an average of {argument.type} needs all of its tuples"
     return _of_doubles(values, f"CAST({values.text} AS DOUBLE)", lambda total, count: f"({total} / {count})")
 
 
-def _of_doubles(values: _Values, number: str, answer: Callable[[str, str], str]) -> Signed:
+def _of_doubles(values: Values, number: str, answer: Callable[[str, str], str]) -> Signed:
     """Infinities and NaN are counted, not added: they could not be taken away again."""
     finite = f"abs({number}) < {_INFINITY}"  # NaN is greater than all
     parts = (
@@ -155,18 +107,44 @@ def _of_doubles(values: _Values, number: str, answer: Callable[[str, str], str])
 
     def sure(columns: Columns) -> str:
         count, _, standing, moved, *_ = columns
-        return f"({count} = 0 OR {moved} <= {_LOST}D * {standing} AND {moved} < 1E300D)"
+        return f"({count} = 0 OR {moved} <= {LOST}D * {standing} AND {moved} < 1E300D)"
 
     return Signed(parts, final, sure)
+
+
+# -- distinct values --------------------------------------------------------------------------------------------------
+
+
+def _distinct(aggregate: Aggregate, values: Values) -> Signed | str:
+    """There is a row of the state for each value, which says how often it stands there."""
+    if aggregate.function not in ("count", "sum", "avg"):
+        return _NEEDS_ALL.format(aggregate.function)
+    if len(values.texts) > 1 or values.types[0].name in _CONTAINERS:
+        return f"{aggregate.function} of DISTINCT {values.types[0]}s or pairs needs all of its tuples"
+    by = f"CASE WHEN {' AND '.join(values.conditions)} THEN {values.text} END"
+    stands = f"CASE WHEN {COUNT} > 0 THEN {VALUE} END"
+    if aggregate.function == "count":
+        return Signed((), lambda columns: f"coalesce({columns[0]}, 0L)", by=by, of_values=f"count({stands})")
+    if not is_integer(values.types[0]) and values.types[0] not in (FLOAT, DOUBLE):
+        return f"{aggregate.function} of DISTINCT {values.types[0]}s needs all of its tuples"
+    if aggregate.function == "sum":
+        type_ = BIGINT if is_integer(values.types[0]) else DOUBLE
+        total = whole_sum(f"sum({stands})", type_)
+        return Signed((), lambda columns: columns[0], by=by, of_values=total)
+    average = f"(sum(CAST({stands} AS DOUBLE)) / nullif(count({stands}), 0))"
+    return Signed((), lambda columns: columns[0], by=by, of_values=average)
+
+
+_CONTAINERS = ("ARRAY", "MAP", "STRUCT")
 
 
 # -- extremes ---------------------------------------------------------------------------------------------------------
 
 
-def _extreme(aggregate: Aggregate, values: _Values) -> Signed | str:
+def _extreme(aggregate: Aggregate, values: Values) -> Signed | str:
     """What has gone does not matter unless it was the extreme."""
     function = aggregate.function
-    if aggregate.type.name in ("ARRAY", "MAP", "STRUCT"):
+    if aggregate.type.name in _CONTAINERS:
         return f"{function} of {aggregate.type} needs all of its tuples"
     parts = (
         values.count(),
@@ -182,7 +160,7 @@ def _extreme(aggregate: Aggregate, values: _Values) -> Signed | str:
     return Signed(parts, lambda columns: f"CASE WHEN {columns[0]} > 0 THEN {columns[1]} END", sure)
 
 
-def _boolean(aggregate: Aggregate, values: _Values) -> Signed:
+def _boolean(aggregate: Aggregate, values: Values) -> Signed:
     is_any = aggregate.function == "bool_or"
     deciding = values.count(values.text if is_any else f"NOT {values.text}")
     decided = "> 0" if is_any else "= 0"
@@ -191,7 +169,7 @@ def _boolean(aggregate: Aggregate, values: _Values) -> Signed:
     )
 
 
-_MAKERS: dict[str, Callable[[Aggregate, _Values], Signed | str]] = {
+_MAKERS: dict[str, Callable[[Aggregate, Values], Signed | str]] = {
     "count": _count,
     "count_if": _count,
     "sum": _sum,

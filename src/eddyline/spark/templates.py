@@ -14,7 +14,7 @@ from eddyline.algebra.relational import WindowSelect
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.stream import StreamSelect
 from eddyline.algebra.types import DataType
-from eddyline.catalog.catalog import DOWNSTREAM, BoundQuery
+from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.log.answers import python_rows
@@ -53,7 +53,7 @@ def template_shape(query: BoundQuery) -> Shape:
 
 def corrected(shape: Shape, query: BoundQuery) -> Shape:
     """The shape of a query with how its answers are corrected."""
-    return replace(shape, kept=query.revisions == DOWNSTREAM, corrected=query.revisions)
+    return replace(shape, corrected=query.revisions)
 
 
 _COMPARED = "parameters are compared with something, in WHERE or HAVING"

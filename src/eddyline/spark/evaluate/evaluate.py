@@ -34,7 +34,7 @@ from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason, win
 from eddyline.spark.evaluate.product import product
 from eddyline.spark.evaluate.reach import lookback
 from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
-from eddyline.spark.evaluate.slices import aggregate_slices, sliceable
+from eddyline.spark.evaluate.slices import aggregate_slices, can_merge, sliceable
 from eddyline.spark.evaluate.tables import one_row, scans
 from eddyline.spark.evaluate.timed import grid_of, time_windows
 from eddyline.spark.evaluate.windows import T, Windows
@@ -92,7 +92,7 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
 def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -> Windows:
     def from_tuples(batch: Batch, some: Spans) -> Windows:
         sliced = sliceable(node)
-        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1:
+        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1 and can_merge(batch.frames, sliced.parts):
             return aggregate_slices(node, sliced, batch, some)
         return relational.aggregate(node, windows(node.input, batch, some, by), batch)
 
@@ -100,6 +100,8 @@ def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -
         return from_tuples(batch, asked)
     plan = correctable_or_reason(node)
     assert isinstance(plan, Correctable)
+    if plan.node is not node:  # slices are kept of the one inside
+        return from_tuples(batch, asked)
     return windows_of_slices(plan, batch.slices, batch, asked, from_tuples)
 
 

@@ -7,61 +7,99 @@ tuples of this window are asked after all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from eddyline.algebra.expression import Aggregate
+from eddyline.algebra.expression import Aggregate, TypedExpr
 from eddyline.algebra.node import Operator
-from eddyline.algebra.relational import WindowAggregation, WindowProject, WindowSelect, WindowSort
+from eddyline.algebra.relational import (
+    Instants,
+    RelationChanges,
+    WindowAggregation,
+    WindowAlias,
+    WindowCrossProduct,
+    WindowDistinct,
+    WindowJoin,
+    WindowProject,
+    WindowSelect,
+    WindowSort,
+)
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.sharing import NUMBER, QUERY, MemberWindow
+from eddyline.algebra.sharing import NUMBER, QUERY
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.types import BIGINT
-from eddyline.log.segment import DIFF, TICK
+from eddyline.algebra.window import LatestRowsWindow, LoopWindow, RangeWindow, RowWindow
+from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped
+from eddyline.spark.evaluate.placing import Placing, is_placed, placing
 from eddyline.spark.evaluate.relational import in_every_window, names_in
-from eddyline.spark.evaluate.slices import SLICE, Sliced, chained, keys_of, slice_start, sliced_or_reason
-from eddyline.spark.evaluate.timed import assign, grid_of, needed, window_list
+from eddyline.spark.evaluate.slices import SLICE, Below, below_or_reason, chained, keys_of
 from eddyline.spark.evaluate.tuples import apply_chain, log_of
-from eddyline.spark.evaluate.windows import T, Windows
+from eddyline.spark.evaluate.windows import Windows
 from eddyline.spark.literal import back_quoted, spark_type
-from eddyline.spark.signed import ALWAYS, Signed, signed_or_reason
-from eddyline.spark.spans import HIGH, LOW, Spans
+from eddyline.spark.parts import ALWAYS, Centred, Signed
+from eddyline.spark.signed import COUNT, VALUE, signed_or_reason
+from eddyline.spark.spans import EVERYTHING, HIGH, Spans
 from eddyline.spark.stages import SLICES, Stage
 
-#: how many tuples a group has; the names of columns tell how they are added up (`log/adding.py`)
-_COUNT = "sum_n"
+#: what is asked of distinct values, by aggregate
+_OF_VALUES = "of_values"
 
 
 @dataclass(frozen=True)
 class Correctable:
-    """An aggregation whose windows can be put together from kept slices."""
+    """An aggregation whose windows can be put together from kept slices.
+
+    The names of the columns tell how they are added up (`log/adding.py`).
+    """
 
     node: WindowAggregation
-    sliced: Sliced
+    sliced: Below
     aggregates: tuple[Signed, ...]
+    value: TypedExpr | None = None  # of which there is a row for each, if something is asked of distinct ones
 
     @property
     def keys(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.node.keys))]
 
     @property
+    def apart(self) -> list[str]:
+        """The columns that tell rows of a slice apart."""
+        return self.keys if self.value is None else [*self.keys, VALUE]
+
+    @property
+    def by(self) -> list[str]:
+        """The text of that value."""
+        return list(dict.fromkeys(signed.by for signed in self.aggregates if signed.by))
+
+    @property
+    def over_values(self) -> list[tuple[int, Signed]]:
+        return [(a, signed) for a, signed in enumerate(self.aggregates) if signed.by]
+
+    @property
+    def centred(self) -> list[Centred]:
+        return [signed.centred for signed in self.aggregates if signed.centred is not None]
+
+    @property
     def parts(self) -> list[list[str]]:
         """The names of the parts of each aggregate."""
         return [
-            [f"{part.merge}{a}_{i}" for i, part in enumerate(signed.parts)] for a, signed in enumerate(self.aggregates)
+            [part.name or f"{part.merge}{a}_{i}" for i, part in enumerate(signed.parts)]
+            for a, signed in enumerate(self.aggregates)
         ]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What the log of slices has for each slice and group."""
-        return (*self.keys, _COUNT, *(name for names in self.parts for name in names))
+        return (*self.apart, COUNT, *(name for names in self.parts for name in names))
 
     @property
     def schema(self) -> Schema:
         types = [
             *(key.expr.type for key in self.node.keys),
+            *([] if self.value is None else [self.value.type]),
             BIGINT,
             *(part.type for signed in self.aggregates for part in signed.parts),
         ]
@@ -70,24 +108,70 @@ class Correctable:
 
 def correctable_or_reason(plan: Operator) -> Correctable | str:
     """How the windows of a stage can be corrected without their tuples, or why they cannot."""
-    while isinstance(plan, RStream | IStream | DStream | WindowSort | WindowProject | WindowSelect):
-        plan = plan.input
+    while isinstance(plan, _ABOVE) or _is_outer(plan):
+        (plan,) = plan.inputs
     if not isinstance(plan, WindowAggregation):
-        return "it is not an aggregation over one stream"
-    sliced = sliced_or_reason(plan, whole=True)
-    if isinstance(sliced, str):
-        return sliced
-    if isinstance(sliced.leaf, MemberWindow):
-        return "the members of its class have windows of their own"
+        return _reason(plan)
+    below = below_or_reason(plan)
+    if isinstance(below, str):
+        return below
+    if not is_placed(below.leaf):
+        return _reason(below.leaf)
     found = []
     names = names_in(plan.input.schema)
-    for column in plan.aggregates:
+    values: dict[str, TypedExpr] = {}
+    for place, column in enumerate(plan.aggregates):
         assert isinstance(column.expr, Aggregate)
-        signed = signed_or_reason(column.expr, names)
+        signed = signed_or_reason(column.expr, names, place)
         if isinstance(signed, str):
             return signed
+        if signed.by:
+            values[signed.by] = cast(TypedExpr, column.expr.arguments[0])
         found.append(signed)
-    return Correctable(plan, sliced, tuple(found))
+    if len(values) > 1:
+        return "the DISTINCT values of several expressions need all of its tuples"
+    return Correctable(plan, below, tuple(found), next(iter(values.values()), None))
+
+
+#: what is computed from windows as they are, whatever these are put together from
+_ABOVE = (
+    RStream,
+    IStream,
+    DStream,
+    RelationChanges,
+    Instants,
+    *(WindowSort, WindowProject, WindowSelect, WindowAlias, WindowDistinct),
+)
+
+
+def _is_outer(plan: Operator) -> bool:
+    """Whether a plan aggregates what another aggregation answers."""
+    if not isinstance(plan, WindowAggregation):
+        return False
+    below: Operator = plan.input
+    while isinstance(below, _ABOVE):
+        (below,) = below.inputs
+    return isinstance(below, WindowAggregation)
+
+
+def _reason(plan: Operator) -> str:
+    """Why there is nothing that slices could keep of a plan."""
+    for operator in plan.walk():
+        for kinds, reason in _REASONS:
+            if isinstance(operator, kinds):
+                return reason
+    return "it is not an aggregation over one stream"
+
+
+_REASONS: tuple[tuple[tuple[type[Operator], ...], str], ...] = (
+    (
+        (RelationChanges, Instants, RangeWindow),
+        "a relation of CQL has an answer at every tick where a tuple enters or leaves",
+    ),
+    ((RowWindow, LatestRowsWindow), "a tuple that comes or goes moves the windows of rows behind it"),
+    ((WindowJoin, WindowCrossProduct), "which pairs a joined tuple is in, only the tuples themselves tell"),
+    ((LoopWindow,), "the windows of its loop begin and end anywhere"),
+)
 
 
 def with_slices(stages: list[Stage]) -> list[Stage]:
@@ -107,7 +191,7 @@ def slices_of(query: str) -> str:
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
     """What the batch changes in its slices: `_tick` (of the slice), `_diff`, c0, …; None if nothing can change."""
     assert batch.slices is not None
-    if not log_of(plan.sliced.leaf.input, batch).fresh:
+    if not log_of(plan.sliced.leaf.inputs[0], batch).fresh:
         return None
     frame = _changed(plan, batch, Spans.of([(batch.slices.first, HIGH)]))
     named = [f"{name} AS c{i}" for i, name in enumerate(plan.columns)]
@@ -117,64 +201,82 @@ def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
 def _changed(plan: Correctable, batch: Batch, ticks: Spans) -> Frame:
     """What the batch changes in the slices of some ticks: the slice, keys and parts."""
     leaf = plan.sliced.leaf
-    log = log_of(leaf.input, batch)
+    log = log_of(leaf.inputs[0], batch)
     fresh = [segment for segment in log.fresh if ticks.meets(*segment.tick)]
     rows = batch.read(log, fresh).where(f"{DIFF} <> 0 AND {ticks.condition(TICK)}")
-    frame = chained(plan.sliced, apply_chain(leaf.input, rows, batch, (DIFF,)), batch, (DIFF,))
-    start = slice_start(grid_of(leaf, batch))
-    inputs = columns_of(len(plan.node.input.schema))
-    keyed = frame.selectExpr(f"{start} AS {SLICE}", DIFF, *keys_of(plan.node), *inputs)
+    if batch.indexes != EVERYTHING:  # it is a piece of the past
+        rows = rows.where(batch.indexes.condition(INDEX))
+    frame = chained(plan.sliced, apply_chain(leaf.inputs[0], rows, batch, (DIFF,)), batch, (DIFF,))
+    start = placing(leaf, batch).start
+    keys = [*keys_of(plan.node), *(f"{text} AS {VALUE}" for text in plan.by)]
+    numbers = [number for centred in plan.centred for number in centred.numbers]
+    keyed = frame.selectExpr(f"{start} AS {SLICE}", DIFF, *keys, *columns_of(len(plan.node.input.schema)), *numbers)
+    group = [SLICE, *plan.apart]
+    for centred in plan.centred:
+        keyed = keyed.selectExpr("*", *centred.around_tuples(", ".join(group)))
     made = [part.made for signed in plan.aggregates for part in signed.parts]
     names = [name for names in plan.parts for name in names]
     return grouped(
         keyed,
-        [SLICE, *plan.keys],
-        [f"CAST(sum({DIFF}) AS BIGINT) AS {_COUNT}", *(f"{m} AS {n}" for m, n in zip(made, names, strict=True))],
+        group,
+        [f"CAST(sum({DIFF}) AS BIGINT) AS {COUNT}", *(f"{m} AS {n}" for m, n in zip(made, names, strict=True))],
     )
 
 
-def _merges(plan: Correctable) -> list[str]:
-    merged = [f"CAST(sum({_COUNT}) AS BIGINT) AS {_COUNT}"]
+def _together(plan: Correctable, rows: Frame, group: Sequence[str], more: Sequence[str] = ()) -> Frame:
+    """Rows of the state as one row for each group."""
+    merged = [f"CAST(sum({COUNT}) AS BIGINT) AS {COUNT}"]
     for signed, names in zip(plan.aggregates, plan.parts, strict=True):
         merged += [f"{part.merged(name)} AS {name}" for part, name in zip(signed.parts, names, strict=True)]
-    return merged
+    for centred in plan.centred:
+        rows = rows.selectExpr("*", *centred.around_rows(", ".join(group)))
+    return grouped(rows, group, [*merged, *more])
 
 
 def windows_of_slices(
     plan: Correctable, kept: KeptSlices, batch: Batch, asked: Spans, from_tuples: Callable[[Batch, Spans], Windows]
 ) -> Windows:
     """The windows at some ticks, those of which all slices are known put together from them."""
-    grid = grid_of(plan.sliced.leaf, batch)
-    known = asked.within(kept.first - grid.left if kept.first > LOW else LOW, HIGH)
+    place = placing(plan.sliced.leaf, batch)
+    known, before = place.known(asked, kept.first)
     if not known:
         return from_tuples(batch, asked)
-    ticks = needed(grid, known)
-    old = _read(plan, kept, batch, ticks)
-    slices = grouped(
-        old.unionAll(_changed(plan, batch, ticks).select(*old.columns)), [SLICE, *plan.keys], _merges(plan)
-    )
-    merged = grouped(assign(slices, grid, known, SLICE), [T, *plan.keys], _merges(plan))
+    merged = _merged(plan, place, _slices(plan, kept, batch, place.ticks(known)), known)
     if plan.node.keys and not plan.node.members:
-        merged = _standing(plan, merged.where(f"{_COUNT} > 0"), batch)
+        merged = _standing(plan, merged.where(f"{COUNT} > 0"), batch)
     else:  # an empty window has a row too
-        every = in_every_window(plan.node, window_list(grid, known, batch), batch, "k")
-        merged = every.join(merged, [T, *plan.keys], "left")
-    rows = merged.selectExpr(T, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
+        every = in_every_window(plan.node, place.listed(known), batch, "k")
+        merged = every.join(merged, [*place.head, *plan.keys], "left")
+    rows = merged.selectExpr(*place.head, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
     doubt = _doubt(plan)
     if doubt is not None:
-        doubted = merged.where(doubt).select(T).distinct()
+        doubted = merged.where(doubt).select(*place.head).distinct()
         if batch.doubts is not None:
             batch.doubts.append(doubted)
-    if doubt is not None and batch.doubts is None:
-        rows = rows.join(doubted, [T], "left_anti")
-        seldom = replace(batch, on_read=lambda rows: None)  # as a rule nothing is in doubt, and then nothing is read
-        asked_again = from_tuples(seldom, known).rows.join(doubted, [T], "left_semi")
-        rows = rows.unionAll(asked_again.select(*rows.columns))
-    before = asked.within(LOW, known.low - 1)
+        else:
+            # as a rule nothing is in doubt, and then nothing is read
+            again = from_tuples(replace(batch, on_read=lambda rows: None), known).rows
+            asked_again = again.join(doubted, place.head, "left_semi").select(*rows.columns)
+            rows = rows.join(doubted, place.head, "left_anti").unionAll(asked_again)
     if before:
         rows = rows.unionAll(from_tuples(batch, before).rows.select(*rows.columns))
-    width = len(plan.node.schema)
-    return Windows(rows, window_list(grid, asked, batch), (T,), width, (grid.first, grid.step))
+    return Windows(rows, place.listed(asked), place.keys, len(plan.node.schema), place.grid)
+
+
+def _slices(plan: Correctable, kept: KeptSlices, batch: Batch, ticks: Spans) -> Frame:
+    """The slices of some ticks as they stand: those of earlier batches, and what this one changes."""
+    old = _read(plan, kept, batch, ticks)
+    both = old.unionAll(_changed(plan, batch, ticks).select(*old.columns))
+    return _together(plan, both, [SLICE, *plan.apart])
+
+
+def _merged(plan: Correctable, place: Placing, slices: Frame, places: Spans) -> Frame:
+    """Windows put together from slices, a row for each group."""
+    merged = _together(plan, place.assigned(slices, plan.keys, places), [*place.head, *plan.apart])
+    if plan.value is None:
+        return merged
+    of_values = [f"{signed.of_values} AS {_OF_VALUES}{a}" for a, signed in plan.over_values]
+    return _together(plan, merged, [*place.head, *plan.keys], of_values)
 
 
 def _standing(plan: Correctable, merged: Frame, batch: Batch) -> Frame:
@@ -188,7 +290,9 @@ def _standing(plan: Correctable, merged: Frame, batch: Batch) -> Frame:
 
 
 def _finals(plan: Correctable) -> list[str]:
-    finals = [signed.final(names) for signed, names in zip(plan.aggregates, plan.parts, strict=True)]
+    over_values = {a: [f"{_OF_VALUES}{a}"] for a, _ in plan.over_values}
+    columns = [over_values.get(a, names) for a, names in enumerate(plan.parts)]
+    finals = [signed.final(names) for signed, names in zip(plan.aggregates, columns, strict=True)]
     return [f"{final} AS c{i}" for i, final in enumerate(finals, len(plan.keys))]
 
 

@@ -17,7 +17,7 @@ from eddyline.algebra.window import LoopWindow
 from eddyline.errors import InvalidLoop
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.evaluate.frames import few, joined
+from eddyline.spark.evaluate.frames import Frame, few, joined
 from eddyline.spark.evaluate.loop_arrays import computed
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
@@ -107,23 +107,31 @@ def at_ticks(node: LoopWindow, batch: Batch, ticks: Spans) -> Spans:
 
 def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
     """The windows of these iterations, as far as they are due."""
-    known = iterations(node, batch)
-    count = known.visible(batch.now.closed)
-    chosen = np.concatenate(
-        [np.arange(max(0, a), min(b, count - 1) + 1) for a, b in numbers] or [np.empty(0, np.int64)]
-    )
-    chosen = chosen.astype(np.int64)
-    table = pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
-    listed = batch.frames.table(table)
-    needed = _covered(known.left[chosen], known.right[chosen])
+    known, chosen = iterations(node, batch), due(node, batch, numbers)
+    windows = listed(node, batch, chosen)
     width = len(node.schema)
-    frame = tuples(node.input, batch, needed)
-    made = joined(frame, few(listed), f"{TICK} BETWEEN _left AND _right")
+    frame = tuples(node.input, batch, covered(known.left[chosen], known.right[chosen]))
+    made = joined(frame, few(windows), f"{TICK} BETWEEN _left AND _right")
     rows = made.selectExpr(AT, T, *(f"c{i}" for i in range(width)))
-    return Windows(rows, listed.select(AT, T), (AT,), width)
+    return Windows(rows, windows.select(AT, T), (AT,), width)
 
 
-def _covered(left: Any, right: Any) -> Spans:
+def due(node: LoopWindow, batch: Batch, numbers: Spans) -> Any:
+    """Those of some iterations that are answered by now."""
+    count = iterations(node, batch).visible(batch.now.closed)
+    found = [np.arange(max(0, a), min(b, count - 1) + 1, dtype=np.int64) for a, b in numbers]
+    return np.concatenate(found or [np.empty(0, np.int64)])
+
+
+def listed(node: LoopWindow, batch: Batch, chosen: Any) -> Frame:
+    """The windows of some iterations, with their first and last ticks."""
+    known = iterations(node, batch)
+    return batch.frames.table(
+        pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
+    )
+
+
+def covered(left: Any, right: Any) -> Spans:
     """The ticks in any of the windows."""
     order = np.argsort(left, kind="stable")
     left, right = left[order], np.maximum.accumulate(right[order]) if len(right) else right

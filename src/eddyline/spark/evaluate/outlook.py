@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from eddyline.algebra.node import Operator
 from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.algebra.window import HopWindow, LoopWindow, TimeWindow
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.spark.correcting import Outlook
 from eddyline.spark.evaluate.batch import Batch, KeptSlices
 from eddyline.spark.evaluate.desired import scope_of
 from eddyline.spark.evaluate.kept import Correctable
-from eddyline.spark.evaluate.timed import grid_of, needed
+from eddyline.spark.evaluate.placing import placing
+from eddyline.spark.evaluate.timed import grid_of
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.spans import HIGH, LOW, Spans
 from eddyline.spark.stages import Stage
@@ -34,19 +37,20 @@ def outlook_of(
     scope = scope_of(below, batch, with_next=isinstance(stage.plan, IStream | DStream))
     if not scope.again and kept is None and point is None:
         return None
-    log, grid = log_of(plan.sliced.leaf.input, batch), grid_of(plan.sliced.leaf, batch)
+    (source,) = plan.sliced.leaf.inputs
+    log, windows = log_of(source, batch), placing(plan.sliced.leaf, batch)
     closed = max(batch.now.closed, batch.now.reached)
-    back = needed(grid, scope.again)
+    back = windows.ticks(scope.again)
     reach = closed - back.low if back else 0
     bottom = min((segment.tick[0] for segment in log.segments), default=LOW)
-    asked = needed(grid, scope.places)
+    asked = windows.ticks(scope.places)
     first = None if kept is None else kept.first
-    known = asked if first is None else needed(grid, scope.places.within(_whole(first, grid.left), HIGH))
-    unknown = Spans() if first is None else needed(grid, scope.places.within(LOW, _whole(first, grid.left) - 1))
+    whole, partly = (scope.places, Spans()) if first is None else windows.known(scope.places, first)
+    known, unknown = (windows.ticks(places) if places else Spans() for places in (whole, partly))
     since = closed - max(reach, point or 0)
     tuples = rows_within(log.segments, asked)
     if kept is None:
-        slices = min(tuples, _length(asked) / grid.step * _answers(had, grid.first, grid.step, grid.before))
+        slices = min(tuples, _length(asked) * _slices_a_tick(plan.sliced.leaf, batch, had))
     else:
         slices = rows_within(kept.segments, known)
     return Outlook(
@@ -63,15 +67,15 @@ def outlook_of(
     )
 
 
-def _whole(first: int, left: int) -> int:
-    """The first window that has all of its slices."""
-    return first - left if first > LOW else LOW
-
-
-def _answers(had: StageResult, first: int, step: int, before: int) -> float:
-    """Rows that the stage has said of a window, on average: about as many groups there are in a slice."""
-    windows = max(1, (before - first) // step + 1)
-    return max(1.0, (had.plus - had.minus) / windows)
+def _slices_a_tick(leaf: Operator, batch: Batch, had: StageResult) -> float:
+    """There are about as many groups in a slice as rows that the stage has said of a window, on average."""
+    if isinstance(leaf, LoopWindow):
+        windows, step = had.count, abs(leaf.loop.step or 1)
+    else:
+        assert isinstance(leaf, TimeWindow | HopWindow)
+        grid = grid_of(leaf, batch)
+        windows, step = (grid.before - grid.first) // grid.step + 1, grid.step
+    return max(1.0, (had.plus - had.minus) / max(1, windows)) / step
 
 
 def _length(spans: Spans) -> float:

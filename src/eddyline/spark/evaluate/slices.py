@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eddyline.algebra.expression import Aggregate
@@ -12,7 +13,7 @@ from eddyline.algebra.window import HopWindow, TimeWindow
 from eddyline.kernels.together import Cuts
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.frames import Frame, Frames, SparkFrames, grouped
 from eddyline.spark.evaluate.frames import sliced as grouped_slices
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.relational import in_every_window, names_in, projected, uses_window_time
@@ -30,10 +31,17 @@ _TIME_MATTERS = "it depends on the window's own time"
 
 
 @dataclass(frozen=True)
-class Sliced:
-    """An aggregation that slices can compute: the chain between it and its windows, and the parts of its aggregates."""
+class Below:
+    """What is below an aggregation that could be cut into slices: windows, and the chain between both."""
 
     chain: tuple[Operator, ...]  # from the windows upwards
+    leaf: Operator
+
+
+@dataclass(frozen=True)
+class Sliced(Below):
+    """An aggregation that slices can compute, and the parts of its aggregates."""
+
     leaf: TimeWindow | HopWindow
     parts: tuple[Partial, ...]
 
@@ -44,8 +52,28 @@ def sliceable(node: WindowAggregation) -> Sliced | None:
     return found if isinstance(found, Sliced) else None
 
 
-def sliced_or_reason(node: WindowAggregation, whole: bool = False) -> Sliced | str:
-    """How slices compute the aggregation, or why they cannot; `whole`: the parts are somebody else's business."""
+def sliced_or_reason(node: WindowAggregation) -> Sliced | str:
+    """How slices compute the aggregation, or why they cannot."""
+    below = below_or_reason(node)
+    if isinstance(below, str):
+        return below
+    if not isinstance(below.leaf, TimeWindow | HopWindow):
+        return "its windows are not on a grid of ticks"
+    names = names_in(node.input.schema)
+    parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
+    for aggregate, part in zip(node.aggregates, parts, strict=True):
+        if part is None:
+            return f"{aggregate.name} cannot be put together from parts"
+    return Sliced(below.chain, below.leaf, tuple(part for part in parts if part is not None))
+
+
+def can_merge(frames: Frames, parts: Sequence[Partial]) -> bool:
+    """The kernel does not fold lists."""
+    return isinstance(frames, SparkFrames) or not any(part.folds for part in parts)
+
+
+def below_or_reason(node: WindowAggregation) -> Below | str:
+    """What would be cut into slices, or why there can be none."""
     chain: list[Operator] = []
     below: Operator = node.input
     while isinstance(below, WindowSelect | WindowProject | WindowAlias | WindowMatch):
@@ -57,21 +85,12 @@ def sliced_or_reason(node: WindowAggregation, whole: bool = False) -> Sliced | s
             return _TIME_MATTERS
         chain.append(below)
         below = below.input
-    if not isinstance(below, TimeWindow | HopWindow):
-        return "its windows are not on a grid of ticks"
     if uses_window_time(*node.keys, *node.aggregates):
         return _TIME_MATTERS
-    if whole:
-        return Sliced(tuple(reversed(chain)), below, ())
-    names = names_in(node.input.schema)
-    parts = [decompose(a.expr, names) if isinstance(a.expr, Aggregate) else None for a in node.aggregates]
-    for aggregate, part in zip(node.aggregates, parts, strict=True):
-        if part is None:
-            return f"{aggregate.name} cannot be put together from parts"
-    return Sliced(tuple(reversed(chain)), below, tuple(part for part in parts if part is not None))
+    return Below(tuple(reversed(chain)), below)
 
 
-def chained(sliced: Sliced, frame: Frame, batch: Batch, more: tuple[str, ...] = ()) -> Frame:
+def chained(sliced: Below, frame: Frame, batch: Batch, more: tuple[str, ...] = ()) -> Frame:
     """Tuples after the operators below the aggregation: `_tick`, the columns of `more`, and c0, c1, …"""
     for operator in sliced.chain:
         names = names_in(operator.inputs[0].schema)
@@ -97,8 +116,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     frame = chained(sliced, tuples(sliced.leaf.input, batch, of_windows), batch)
     keys = [f"c{i}" for i in range(len(node.keys))]
     inputs = [f"c{i}" for i in range(len(node.input.schema))]
-    own = isinstance(sliced.leaf, MemberWindow)
-    start = f"({TICK} - pmod({TICK}, {_unit(sliced)}))" if cuts is None else cuts.slice(TICK)
+    start = start_of_slice(sliced.leaf, grid)
     keyed = frame.selectExpr(f"{start} AS {SLICE}", *keys_of(node), *inputs)
     names_of_parts = [[f"p{a}_{i}" for i in range(len(part.partials))] for a, part in enumerate(sliced.parts)]
     partials = [
@@ -108,9 +126,7 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     ]
     group_keys = [f"k{i}" for i in range(len(node.keys))]
     slices = grouped_slices(keyed, [SLICE, *group_keys], partials, cuts)
-    # a slice lies wholly inside or outside of every window, so its first tick stands for all of it
-    within = ticks.within(grid.first, grid.last)
-    placed = assign_own(slices, group_keys[-3:], within, SLICE) if own else assign(slices, grid, ticks, SLICE)
+    placed = assigned(sliced.leaf, slices, group_keys, grid, ticks)
     merges = [
         f"{text} AS {name}"
         for part, names in zip(sliced.parts, names_of_parts, strict=True)
@@ -128,17 +144,24 @@ def aggregate_slices(node: WindowAggregation, sliced: Sliced, batch: Batch, tick
     return Windows(rows, listed, (T,), len(keys) + len(final), (grid.first, grid.step))
 
 
-def _unit(sliced: Sliced) -> int:
-    assert isinstance(sliced.leaf, MemberWindow)
-    return sliced.leaf.unit
-
-
 def cuts_of(grid: Grid, ticks: Spans) -> Cuts:
     """Windows begin at first + left + k·step and end before first + right + 1 + k·step; slices lie between these."""
     ends = (grid.first + grid.left, grid.first + grid.right + 1)
     return Cuts(frozenset((end % grid.step, grid.step) for end in ends), ticks.condition(TICK))
 
 
-def slice_start(grid: Grid) -> str:
+def start_of_slice(leaf: TimeWindow | HopWindow, grid: Grid) -> str:
     """The first tick of the slice that a tuple is in."""
+    if isinstance(leaf, MemberWindow):
+        return f"({TICK} - pmod({TICK}, {leaf.unit}))"
     return cuts_of(grid, EVERYTHING).slice(TICK)
+
+
+def assigned(leaf: TimeWindow | HopWindow, slices: Frame, keys: Sequence[str], grid: Grid, ticks: Spans) -> Frame:
+    """Slices once for each window they are in: one lies wholly inside or outside, so its first tick stands for it.
+
+    The last keys of the members of a class tell their own windows, if they have any.
+    """
+    if isinstance(leaf, MemberWindow):
+        return assign_own(slices, keys[-3:], ticks.within(grid.first, grid.last), SLICE)
+    return assign(slices, grid, ticks, SLICE)
