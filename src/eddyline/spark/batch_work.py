@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from eddyline.catalog.extent import Extent
 from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
-from eddyline.log.journal import Entry, Journal
-from eddyline.log.results import Position, Results, StageResult
+from eddyline.log.results import Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
@@ -31,13 +30,13 @@ from eddyline.spark.evaluate.pause import reason_to_stop
 from eddyline.spark.keeping import Keeper
 from eddyline.spark.kernel_job import reason_for_spark, run, works_of
 from eddyline.spark.numbering import is_due
-from eddyline.spark.past import Piece
 from eddyline.spark.planning import planned
 from eddyline.spark.routes import Routes
 from eddyline.spark.showing import ask_again
-from eddyline.spark.spans import EVERYTHING, LOW, Spans
+from eddyline.spark.spans import LOW, Spans
 from eddyline.spark.stages import SLICES, Stage, numbered_by
 from eddyline.spark.standing import Standing
+from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
 from eddyline.spark.work import Scans, stage_frame
@@ -55,21 +54,6 @@ class Turn:
 
     taken: Callable[[], AbstractContextManager[None]] = nullcontext
     width: int | None = None
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """From where to where some queries are answered, and the streams as they stand at its end."""
-
-    after: Position
-    before: Position
-    entries: Sequence[Entry]
-    logs: Mapping[str, Log]
-    piece: Piece | None = None  # of the past, which had come before
-
-    @property
-    def now(self) -> Clock:
-        return clock_of(self.after)
 
 
 @dataclass(frozen=True)
@@ -191,7 +175,7 @@ class BatchWork:
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
                     added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
-                derived[stage.name] = _derived(stage, self._had.get(stage.name), added.stages.get(stage.name))
+                derived[stage.name] = derived_with(stage, self._had.get(stage.name), added.stages.get(stage.name))
         for keeper in self._keepers.values():
             added.stages.update(keeper.ended())
             keeper.learn()
@@ -364,7 +348,7 @@ class BatchWork:
             before = query.created
             if query.history:
                 before = Clock()
-                mine = {name: _all_fresh(log) for name, log in mine.items()}
+                mine = {name: all_fresh(log) for name, log in mine.items()}
         if start is None and not query.history:
             start = self._first_tick(way)
         elif start is None:
@@ -401,48 +385,6 @@ class BatchWork:
         self._read_rows += rows
 
 
-class Stretches:
-    """The stretches of the journal up to an entry, by where they begin; put together once for all who begin there."""
-
-    def __init__(self, journal: Journal, extents: Mapping[str, Extent], upto: Position) -> None:
-        self._journal, self._extents, self.upto = journal, dict(extents), upto
-        self._known: dict[int, tuple[Sequence[Entry], dict[str, Log]]] = {}
-
-    def after(self, position: Position, query: Standing) -> Stretch:
-        """What a query sees that was answered up to a position; nothing of what came before it was created."""
-        first = max(position.entry, query.entry)
-        if first not in self._known:
-            entries = self._journal.between(first, self.upto.entry)
-            self._known[first] = entries, given_logs(self._journal, self._extents, self.upto.entry, entries)
-        return Stretch(self.upto, position, *self._known[first])
-
-
-def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
-    """The streams as they stand at an entry of the journal; it may have gone on since."""
-    later = {
-        segment.path
-        for following in journal.between(entry, journal.number)
-        for segments in following.segments.values()
-        for segment in segments
-    }
-    logs = {}
-    for name, extent in extents.items():
-        segments = [segment for segment in journal.state(name).segments if segment.path not in later]
-        fresh = [segment for e in entries for segment in e.segments.get(name, ())]
-        touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
-        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
-    return logs
-
-
-def derived_log(stage: Stage, had: StageResult | None) -> Log:
-    """The log of a stage as it stands."""
-    return _derived(stage, had, None)
-
-
-def clock_of(position: Position) -> Clock:
-    return Clock(_tick(position.reached), _tick(position.closed))
-
-
 def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
     """The stages, each on a later level than those whose logs it reads."""
     waiting = [(way, stage) for way in ways for stage in way.stages]
@@ -457,19 +399,6 @@ def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
         known |= made
         waiting = [found for found in waiting if found[1].name not in made]
     return levels
-
-
-def _all_fresh(log: Log) -> Log:
-    """A stream for a query that is new: everything that has passed comes at once."""
-    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
-
-
-def _derived(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
-    """The log of a stage as the next level sees it."""
-    fresh = () if now is None else now.segments
-    earlier = () if had is None else had.segments
-    touched = Spans.of(() if now is None else now.touched).coarser()
-    return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
 
 
 def _result(had: StageResult, segments: Sequence[Segment], start: int) -> StageResult:
@@ -492,10 +421,3 @@ def _as_of(stage: StageResult, batch: int) -> StageResult:
         tuple(replace(segment, seq=(batch, batch)) for segment in found) for found in (stage.segments, stage.numbers)
     )
     return replace(stage, segments=segments, numbers=numbers)
-
-
-def _tick(value: int | None) -> int:
-    return LOW if value is None else value
-
-
-__all__ = ["Added", "BatchWork", "Means", "Stretch", "Stretches", "Turn", "clock_of", "derived_log", "given_logs"]

@@ -12,7 +12,8 @@ from eddyline.spark.stages import SLICES, Stage
 from eddyline.spark.standing import Standing
 
 if TYPE_CHECKING:
-    from eddyline.spark.batch_work import Added, Stretch
+    from eddyline.spark.batch_work import Added
+    from eddyline.spark.stretches import Stretch
 
 
 def correction(

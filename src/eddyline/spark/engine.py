@@ -29,7 +29,6 @@ from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
-from eddyline.spark.batch_work import given_logs
 from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
@@ -48,6 +47,7 @@ from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.staging import Staging
 from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
+from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
 from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly

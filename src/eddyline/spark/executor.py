@@ -21,7 +21,7 @@ from eddyline.log.journal import Entry, Journal, revised_entries
 from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
-from eddyline.spark.batch_work import Added, BatchWork, Means, Stretch, Stretches, derived_log, given_logs
+from eddyline.spark.batch_work import Added, BatchWork, Means
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
@@ -32,6 +32,7 @@ from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
 from eddyline.spark.source import ENTRY
 from eddyline.spark.standing import Standing
+from eddyline.spark.stretches import Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:

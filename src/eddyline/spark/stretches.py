@@ -1,0 +1,89 @@
+"""Stretches of the journal along which queries are answered, and the streams as they stand at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eddyline.catalog.extent import Extent
+from eddyline.log.journal import Entry, Journal
+from eddyline.log.results import Position, StageResult
+from eddyline.spark.evaluate.batch import Clock, Log
+from eddyline.spark.past import Piece
+from eddyline.spark.spans import EVERYTHING, LOW, Spans
+from eddyline.spark.stages import Stage
+from eddyline.spark.standing import Standing
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From where to where some queries are answered, and the streams as they stand at its end."""
+
+    after: Position
+    before: Position
+    entries: Sequence[Entry]
+    logs: Mapping[str, Log]
+    piece: Piece | None = None  # of the past, which had come before
+
+    @property
+    def now(self) -> Clock:
+        return clock_of(self.after)
+
+
+class Stretches:
+    """The stretches of the journal up to an entry, by where they begin; put together once for all who begin there."""
+
+    def __init__(self, journal: Journal, extents: Mapping[str, Extent], upto: Position) -> None:
+        self._journal, self._extents, self.upto = journal, dict(extents), upto
+        self._known: dict[int, tuple[Sequence[Entry], dict[str, Log]]] = {}
+
+    def after(self, position: Position, query: Standing) -> Stretch:
+        """What a query sees that was answered up to a position; nothing of what came before it was created."""
+        first = max(position.entry, query.entry)
+        if first not in self._known:
+            entries = self._journal.between(first, self.upto.entry)
+            self._known[first] = entries, given_logs(self._journal, self._extents, self.upto.entry, entries)
+        return Stretch(self.upto, position, *self._known[first])
+
+
+def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
+    """The streams as they stand at an entry of the journal; it may have gone on since."""
+    later = {
+        segment.path
+        for following in journal.between(entry, journal.number)
+        for segments in following.segments.values()
+        for segment in segments
+    }
+    logs = {}
+    for name, extent in extents.items():
+        segments = [segment for segment in journal.state(name).segments if segment.path not in later]
+        fresh = [segment for e in entries for segment in e.segments.get(name, ())]
+        touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
+        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
+    return logs
+
+
+def derived_log(stage: Stage, had: StageResult | None) -> Log:
+    """The log of a stage as it stands."""
+    return derived_with(stage, had, None)
+
+
+def derived_with(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
+    """The log of a stage as the next level sees it."""
+    fresh = () if now is None else now.segments
+    earlier = () if had is None else had.segments
+    touched = Spans.of(() if now is None else now.touched).coarser()
+    return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
+
+
+def all_fresh(log: Log) -> Log:
+    """A stream for a query that is new: everything that has passed comes at once."""
+    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
+
+
+def clock_of(position: Position) -> Clock:
+    return Clock(_tick(position.reached), _tick(position.closed))
+
+
+def _tick(value: int | None) -> int:
+    return LOW if value is None else value
