@@ -55,6 +55,18 @@ def test_a_class_of_many_forms_is_told_in_few_lines(spark: object) -> None:
         assert len(text.splitlines()) < 60
 
 
+def test_members_that_began_together_say_so(spark: object) -> None:
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.queries("SELECT x FROM s [FROM NOW-2 TO NOW SLIDE 2 ROWS] WHERE x > :low", {"low": [1, 2]}, name="q")
+        db.stream("s").push([(n, n) for n in range(5)])
+        db.flush()
+        text = db.sql("EXPLAIN `q.2`")
+        assert "members began at the same moment, and see the same because of that: nobody comes later" in text
+        assert "WindowMatch (Forms 1)" in text and "RowWindow" in text
+        assert "class ~class1: 2 members in 1 form" in db.sql("EXPLAIN ANALYZE `q.2`")
+
+
 def test_windows_that_others_have_too_are_told(db: eddyline.Database) -> None:
     text = db.sql("EXPLAIN w2")
     assert "has the same windows as w0" in text and "WindowMatch (Forms 1)" in text

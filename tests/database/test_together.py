@@ -74,7 +74,7 @@ def _story(folder: Path, template: str, shared: bool) -> tuple[dict[str, list[An
         with _opened(folder) as db:  # it goes on where it was
             classes = set(db.sql("SHOW QUERIES").to_arrow().column("class").to_pylist())
             _push(db, 20, 24)
-            db.stream("s").update(14, x=2, d=3.0, t=16)
+            db.stream("s").update(14, x=1, d=3.0, t=17)  # the window of rows at it moves
             db.stream("s").delete(len(range(10, 24)) * 2)
             db.flush()
             _push(db, 24, 28)
