@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from eddyline.log.results import StageResult
 from eddyline.spark.correcting import DOWNSTREAM_ONLY, UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, Log
-from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.outlook import outlook_of
 from eddyline.spark.spans import LOW
@@ -70,10 +69,8 @@ class Keeper:
         if not self.query.chooses:
             self.choice = DOWNSTREAM_ONLY
             return
-        plan = correctable_or_reason(self.answering.plan)
-        assert isinstance(plan, Correctable)
         had = self.had.get(self.answering.name, _NOTHING)
-        self.outlook = outlook_of(self.answering, plan, view, kept, had, self.point)
+        self.outlook = outlook_of(self.answering, view, kept, had, self.point)
         if self.outlook is not None:
             self.choice = self.corrections.choose(self.query.name, self.outlook)
             return

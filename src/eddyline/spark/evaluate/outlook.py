@@ -14,7 +14,7 @@ from eddyline.log.segment import Segment
 from eddyline.spark.correcting import Outlook
 from eddyline.spark.evaluate.batch import Batch, KeptSlices
 from eddyline.spark.evaluate.desired import scope_of
-from eddyline.spark.evaluate.kept import Correctable
+from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason
 from eddyline.spark.evaluate.placing import placing
 from eddyline.spark.evaluate.timed import grid_of
 from eddyline.spark.evaluate.tuples import log_of
@@ -26,7 +26,7 @@ _PASSED_OVER = 1 / 16
 
 
 def outlook_of(
-    stage: Stage, plan: Correctable, batch: Batch, kept: KeptSlices | None, had: StageResult, point: int | None
+    stage: Stage, batch: Batch, kept: KeptSlices | None, had: StageResult, point: int | None
 ) -> Outlook | None:
     """What a batch is about for a stage that can be corrected downstream; None if there is nothing to decide about.
 
@@ -36,7 +36,9 @@ def outlook_of(
     below = stage.plan.input if isinstance(stage.plan, RStream | IStream | DStream) else stage.plan
     scope = scope_of(below, batch, with_next=isinstance(stage.plan, IStream | DStream))
     if not scope.again and kept is None and point is None:
-        return None
+        return None  # which is so in most batches: until here it must cost next to nothing
+    plan = correctable_or_reason(stage.plan)
+    assert isinstance(plan, Correctable)
     (source,) = plan.sliced.leaf.inputs
     log, windows = log_of(source, batch), placing(plan.sliced.leaf, batch)
     closed = max(batch.now.closed, batch.now.reached)
