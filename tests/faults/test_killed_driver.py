@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -16,9 +17,11 @@ import eddyline
 from eddyline import testing
 from eddyline.log.results import Results
 from faults import scenario
+from faults.dying import CASCADE, COMMIT, RECORD, STATEMENT
 from faults.processes import start
 
 PUSHES_A_LIFE = 50
+_BY_A_TASK = re.compile(r"\d{12}-[0-9a-f]{32}\.parquet")
 
 
 def live_and_die(folder: Path, pushes: int, chance: random.Random, at_start: bool) -> str:
@@ -79,6 +82,24 @@ def test_three_kills(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
     kill_often(tmp_path / "db", 20)
+
+
+def test_kills_in_the_middle_of_corrections(spark: Any, tmp_path: Path) -> None:
+    """Not where chance puts them: within a cascade, before and after a batch is written down, within an UPDATE."""
+    folder, pushes = tmp_path / "db", 160
+    for place, batches in ((CASCADE, 2), (RECORD, 1), (COMMIT, 1), (STATEMENT, 1), (CASCADE, 1)):
+        worker = start("worker", str(folder), str(pushes), place, str(batches))
+        assert worker.stdout is not None
+        said = worker.stdout.read()
+        worker.stdout.close()
+        assert worker.wait() == -signal.SIGKILL, f"{place}: {said}"
+    written = [path.name for path in (folder / "streams" / "a").iterdir() if _BY_A_TASK.fullmatch(path.name)]
+    assert written  # by the UPDATE that has not happened
+    with eddyline.connect(folder, master="local[2]") as db:
+        assert 0 < scenario.pushed(db) < pushes
+        assert scenario.finish(db, pushes) == undisturbed(pushes)
+    left = [path.name for path in (folder / "streams" / "a").iterdir()]
+    assert not set(written) & set(left)
 
 
 def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:

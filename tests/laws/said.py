@@ -66,7 +66,10 @@ def _differs(standing: dict[int, Any], place: int, answer: Any) -> None:
     if answer.op == "-":
         del standing[place]
         return
-    now = (answer.tick, answer.row if isinstance(answer, TupleAnswer) else Counter(answer.rows))
+    if isinstance(answer, TupleAnswer):
+        now: Any = (answer.tick, answer.row, answer.tags)
+    else:
+        now = (answer.tick, Counter(zip(answer.rows, answer.tags or [()] * len(answer.rows), strict=True)))
     assert (answer.op == "=") == (place in standing), answer
     assert standing.get(place) != now, f"nothing is different: {answer}"
     standing[place] = now

@@ -55,7 +55,7 @@ def test_nothing_is_revised_when_nothing_is_late(given_data: Data, window: str) 
     assert {answer.op for answer in session.collected} <= {"+"}
 
 
-_TAGS = st.lists(
+TAGS = st.lists(
     st.fixed_dictionaries(
         {
             "content": st.sampled_from(["Running", "Happy", "Joyful", "Icy Road"]),
@@ -68,7 +68,7 @@ _TAGS = st.lists(
     ),
     max_size=4,
 )
-_TAG_AWARE = [
+TAG_AWARE = [
     "SELECT a, b FROM s WHERE a > 0",
     "SELECT a, COUNT(*) AS n FROM s [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY a",
     "SELECT s.a, c FROM s [RANGE 5 SEC], r [RANGE 3 SEC] WHERE s.a = r.a",
@@ -79,19 +79,25 @@ _TAG_AWARE = [
 ]
 
 
+def tagged(given_data: Data, tags: list[dict[str, Any]], chosen: st.DataObject) -> Data:
+    """The same rows with tick-tags anywhere between them."""
+    rows = list(given_data.s)
+    for tag in tags:
+        rows.insert(chosen.draw(st.integers(0, len(rows))), {"_op": "#", "_tag": tag})
+    return replace(given_data, s=rows)
+
+
+def with_tags(query: str) -> str:
+    return query.removesuffix(")") + " WITH TAGS)" if query.startswith("ISTREAM") else query + " WITH TAGS"
+
+
 @settings(max_examples=80 * EXAMPLES, deadline=None)
-@given(data(), _TAGS, st.sampled_from(_TAG_AWARE), st.sampled_from([1, 3]), st.data())
+@given(data(), TAGS, st.sampled_from(TAG_AWARE), st.sampled_from([1, 3]), st.data())
 def test_with_tags_removed_it_is_the_plain_query(
     given_data: Data, tags: list[dict[str, Any]], query: str, batch_rows: int, chosen: st.DataObject
 ) -> None:
     """Stream Tag Framework, section 4.2: tags ride on the data and never change it."""
-    rows = list(given_data.s)
-    for tag in tags:
-        place = chosen.draw(st.integers(0, len(rows)))
-        rows.insert(place, {"_op": "#", "_tag": tag})
-    tagged = replace(given_data, s=rows)
-    inner = query.removesuffix(")") + " WITH TAGS)" if query.startswith("ISTREAM") else query + " WITH TAGS"
-    aware = folded(run(inner, tagged, batch_rows).collected)
+    aware = folded(run(with_tags(query), tagged(given_data, tags, chosen), batch_rows).collected)
     plain = folded(run(query, given_data, batch_rows).collected)
     assert aware["tuples"] == plain["tuples"] and aware["relation"] == plain["relation"]
     # tags are rows too, so the batches are cut elsewhere, and with them the order of creation

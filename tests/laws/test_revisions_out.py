@@ -11,9 +11,10 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laws.more_queries import kinds, over_queries
+from laws.more_queries import aggregations_on_spark, kinds, over_queries
 from laws.said import END_OF_BATCH, SessionByBatch, SparkByBatch, check_minimal
 from laws.streams import EXAMPLES, Data, all_queries, data, folded, unnumbered
+from laws.test_laws import TAG_AWARE, TAGS, tagged, with_tags
 from laws.without_spark import kernels_alone
 
 _CUTS = st.sampled_from([1, 2, 3, 7, 1000])
@@ -51,7 +52,7 @@ def agree(several: dict[str, str], given_data: Data, batch_rows: int) -> None:
         assert unnumbered(found) == unnumbered(expected), where
 
 
-@runs(150)
+@runs(60)
 @given(_SHAPES, data(), _CUTS)
 def test_every_kind_of_query_says_what_is_due_and_no_more(
     several: list[str], given_data: Data, batch_rows: int
@@ -60,14 +61,32 @@ def test_every_kind_of_query_says_what_is_due_and_no_more(
         agree({f"n{number}": query for number, query in enumerate(several)}, given_data, batch_rows)
 
 
-@runs(80)
+@runs(40)
 @given(over_queries, data(), _CUTS)
 def test_queries_over_queries_are_corrected_in_turn(pair: tuple[str, str], given_data: Data, batch_rows: int) -> None:
     with kernels_alone():
         agree({"base": pair[0], "over": pair[1]}, given_data, batch_rows)
 
 
-@runs(4)
+@runs(60)
+@given(data(), TAGS, st.sampled_from(TAG_AWARE), st.data())
+def test_tag_aware_queries_say_no_more_than_they_must(
+    given_data: Data, tags: list[dict[str, Any]], query: str, chosen: st.DataObject
+) -> None:
+    """On the reference engine, which alone knows tags. A row whose tags alone are different now is said again."""
+    rows = tagged(given_data, tags, chosen)
+    check_minimal(said(SessionByBatch, with_tags(query), rows, 1), "q1", "[FROM NOW" in query and "ROWS" not in query)
+
+
+@runs(2)
+@given(st.lists(aggregations_on_spark, min_size=3, max_size=3), data(), _CUTS)
+def test_aggregates_that_kernels_do_not_know(
+    spark: object, several: list[str], given_data: Data, batch_rows: int
+) -> None:
+    agree({f"n{number}": query for number, query in enumerate(several)}, given_data, batch_rows)
+
+
+@runs(2)
 @given(_SHAPES, over_queries, data(), _CUTS)
 def test_the_same_on_sparks_own_plans(
     spark: object, several: list[str], pair: tuple[str, str], given_data: Data, batch_rows: int
