@@ -31,10 +31,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(path: Path) -> Iterator[eddyline.Database]:
-    with kernels_alone():
-        with opened(path) as database:
-            database.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
-            yield database
+    with kernels_alone(), opened(path) as database:
+        database.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
+        yield database
 
 
 def opened(path: Path, pace: Pace | None = None) -> eddyline.Database:
