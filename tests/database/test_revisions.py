@@ -75,6 +75,19 @@ def test_two_revisions_in_one_batch_have_different_effects(db: eddyline.Database
     assert db.stream("prices").effects(1) == []
 
 
+def test_groups_of_one_window_have_causes_of_their_own(db: eddyline.Database) -> None:
+    sums = db.sql(f"CREATE QUERY sums AS RSTREAM({BY_SYMBOL})")
+    most = "SELECT symbol, MAX(price) AS m FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC] GROUP BY symbol"
+    most_of = db.sql(f"CREATE QUERY most AS {most}")
+    push(db, *PRICES)
+    sums.fetch(), most_of.fetch()
+    push(db, replace(4, 130, "IBM", 17), replace(5, 130, "SAP", 51))  # both in the window at 140
+    told = {answer.row[0]: sums.causes(answer) for answer in sums.fetch()}
+    assert told == {"IBM": (Cause("prices", 4, "=", ROW),), "SAP": (Cause("prices", 5, "=", ROW),)}
+    (window,) = most_of.fetch()  # the largest of IBM stays 25
+    assert most_of.causes(window) == (Cause("prices", 5, "=", ROW),)
+
+
 def test_who_changes_nothing_is_no_cause(db: eddyline.Database) -> None:
     most = db.sql("CREATE QUERY most AS SELECT MAX(price) AS m FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC]")
     db.sql("CREATE QUERY big AS SELECT price FROM prices WHERE price > 30")
