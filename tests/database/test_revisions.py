@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import eddyline
+from database.test_lane_ends import Staying
 from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause
 from eddyline.cli.main import app
 from eddyline.errors import EddylineError
@@ -239,6 +240,21 @@ def test_restarts_folds_and_merges_change_nothing(path: Path, tmp_path: Path) ->
             found.append(last)
     assert found[0] == found[1]
     assert all(len(lines) > 10 for lines in found[0])
+
+
+def test_queries_in_lanes_know_what_they_were_corrected_for(tmp_path: Path) -> None:
+    """They are answered up to other entries than the batch that commits them."""
+    found = []
+    for policy in (lambda: None, Staying):
+        with kernels_alone(policy), opened(tmp_path / policy.__name__.strip("<>")) as db:
+            db.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
+            db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}; CREATE QUERY all_of_them AS SELECT price FROM prices")
+            push(db, *PRICES)
+            story(db, range(4))
+            lanes = db._core.engine.executor._lanes
+            assert (lanes is not None and set(lanes.names) == {"sums", "all_of_them"}) == (policy is Staying)
+            found.append([sorted(db.revisions(of), key=repr) for of in ("sums", "all_of_them")])
+    assert found[0] == found[1] and all(found[0])
 
 
 def test_no_more_is_remembered_than_is_kept(db: eddyline.Database) -> None:
