@@ -175,14 +175,17 @@ def test_only_the_asked_member_of_a_class_is_looked_at(db: eddyline.Database) ->
 def test_the_overview_tells_counts_and_costs(db: eddyline.Database) -> None:
     db.sql(f"CREATE QUERY sums WITH (revisions = 'downstream') AS {BY_SYMBOL}")
     db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    db.sql(f"CREATE QUERY large AS SELECT total FROM (RSTREAM({BY_SYMBOL})) AS sums WHERE total > 30")
     push(db, *PRICES)
     assert len(db.revisions()) == 0
     push(db, replace(2, 110, "IBM", 30), delete(3), (105, "SAP", 40), (170, "IBM", 1))
     lines = {line["query"]: line for line in db.revisions().to_arrow().to_pylist()}
     counted = ("at", "streams", "late", "deleted", "replaced")
-    assert [tuple(line[name] for name in counted) for line in lines.values()] == [(170, "prices", 1, 1, 1)] * 2
-    assert {name: line["changes"] for name, line in lines.items()} == {"sums": 2, "all_of_them": 3}
-    assert {name: line["way"] for name, line in lines.items()} == {"sums": "downstream", "all_of_them": "upstream"}
+    assert [tuple(line[name] for name in counted) for line in lines.values()] == [(170, "prices", 1, 1, 1)] * 3
+    # sums: IBM 50 and SAP 40, were IBM 80; IBM 18, was 43. Of these above 30: 80 is replaced, 40 comes, 43 goes
+    assert {name: line["changes"] for name, line in lines.items()} == {"sums": 2, "all_of_them": 3, "large": 3}
+    ways = {name: line["way"] for name, line in lines.items()}
+    assert ways == {"sums": "downstream", "all_of_them": "upstream", "large": "upstream"}
     assert all(line["seconds"] > 0 and line["rows_read"] > 0 for line in lines.values())
 
 

@@ -20,7 +20,7 @@ from eddyline.log.results import Position, Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
-from eddyline.spark.corrected import correction
+from eddyline.spark.corrected import corrections
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptSlices, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
@@ -179,12 +179,7 @@ class BatchWork:
 
     def corrections(self, added: Added, batch: int) -> list[Correction]:
         """Which queries were answered over revisions; `added` is what came of it, `batch` commits it."""
-        # of thousands of queries most go along the same entries, and most entries revise nothing
-        entries = {id(way.stretch.entries): way.stretch.entries for way in self._ways}
-        revising = {key for key, some in entries.items() if any(entry.revised for entry in some)}
-        ways = [way for way in self._ways if id(way.stretch.entries) in revising]
-        found = (correction(way.query, way.stages, way.stretch, added, batch) for way in ways)
-        return [one for one in found if one is not None]
+        return corrections([(way.query, way.stages, way.stretch) for way in self._ways], added, batch)
 
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:
         """Stages that count for each member, where it is time to write down how far each has come."""
