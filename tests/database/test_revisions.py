@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import eddyline
+from database.test_lane_ends import Staying
 from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause
 from eddyline.cli.main import app
 from eddyline.errors import EddylineError
@@ -73,6 +74,19 @@ def test_two_revisions_in_one_batch_have_different_effects(db: eddyline.Database
     (effect,) = db.stream("prices").effects(5)
     assert (effect.query, effect.answer, effect.op, effect.precision) == ("sums", second, "=", ROW)
     assert db.stream("prices").effects(1) == []
+
+
+def test_groups_of_one_window_have_causes_of_their_own(db: eddyline.Database) -> None:
+    sums = db.sql(f"CREATE QUERY sums AS RSTREAM({BY_SYMBOL})")
+    most = "SELECT symbol, MAX(price) AS m FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC] GROUP BY symbol"
+    most_of = db.sql(f"CREATE QUERY most AS {most}")
+    push(db, *PRICES)
+    sums.fetch(), most_of.fetch()
+    push(db, replace(4, 130, "IBM", 17), replace(5, 130, "SAP", 51))  # both in the window at 140
+    told = {answer.row[0]: sums.causes(answer) for answer in sums.fetch()}
+    assert told == {"IBM": (Cause("prices", 4, "=", ROW),), "SAP": (Cause("prices", 5, "=", ROW),)}
+    (window,) = most_of.fetch()  # the largest of IBM stays 25
+    assert most_of.causes(window) == (Cause("prices", 5, "=", ROW),)
 
 
 def test_who_changes_nothing_is_no_cause(db: eddyline.Database) -> None:
@@ -161,14 +175,17 @@ def test_only_the_asked_member_of_a_class_is_looked_at(db: eddyline.Database) ->
 def test_the_overview_tells_counts_and_costs(db: eddyline.Database) -> None:
     db.sql(f"CREATE QUERY sums WITH (revisions = 'downstream') AS {BY_SYMBOL}")
     db.sql("CREATE QUERY all_of_them AS SELECT price FROM prices")
+    db.sql(f"CREATE QUERY large AS SELECT total FROM (RSTREAM({BY_SYMBOL})) AS sums WHERE total > 30")
     push(db, *PRICES)
     assert len(db.revisions()) == 0
     push(db, replace(2, 110, "IBM", 30), delete(3), (105, "SAP", 40), (170, "IBM", 1))
     lines = {line["query"]: line for line in db.revisions().to_arrow().to_pylist()}
     counted = ("at", "streams", "late", "deleted", "replaced")
-    assert [tuple(line[name] for name in counted) for line in lines.values()] == [(170, "prices", 1, 1, 1)] * 2
-    assert {name: line["changes"] for name, line in lines.items()} == {"sums": 2, "all_of_them": 3}
-    assert {name: line["way"] for name, line in lines.items()} == {"sums": "downstream", "all_of_them": "upstream"}
+    assert [tuple(line[name] for name in counted) for line in lines.values()] == [(170, "prices", 1, 1, 1)] * 3
+    # sums: IBM 50 and SAP 40, were IBM 80; IBM 18, was 43. Of these above 30: 80 is replaced, 40 comes, 43 goes
+    assert {name: line["changes"] for name, line in lines.items()} == {"sums": 2, "all_of_them": 3, "large": 3}
+    ways = {name: line["way"] for name, line in lines.items()}
+    assert ways == {"sums": "downstream", "all_of_them": "upstream", "large": "upstream"}
     assert all(line["seconds"] > 0 and line["rows_read"] > 0 for line in lines.values())
 
 
@@ -226,6 +243,21 @@ def test_restarts_folds_and_merges_change_nothing(path: Path, tmp_path: Path) ->
             found.append(last)
     assert found[0] == found[1]
     assert all(len(lines) > 10 for lines in found[0])
+
+
+def test_queries_in_lanes_know_what_they_were_corrected_for(tmp_path: Path) -> None:
+    """They are answered up to other entries than the batch that commits them."""
+    found = []
+    for policy in (lambda: None, Staying):
+        with kernels_alone(policy), opened(tmp_path / policy.__name__.strip("<>")) as db:
+            db.sql("CREATE STREAM prices (time INTEGER, symbol STRING, price INTEGER) TIMESTAMP BY time")
+            db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}; CREATE QUERY all_of_them AS SELECT price FROM prices")
+            push(db, *PRICES)
+            story(db, range(4))
+            lanes = db._core.engine.executor._lanes
+            assert (lanes is not None and set(lanes.names) == {"sums", "all_of_them"}) == (policy is Staying)
+            found.append([sorted(db.revisions(of), key=repr) for of in ("sums", "all_of_them")])
+    assert found[0] == found[1] and all(found[0])
 
 
 def test_no_more_is_remembered_than_is_kept(db: eddyline.Database) -> None:

@@ -57,7 +57,7 @@ def sure(found: list[Any]) -> Counter[Any]:
     return Counter(row for row in found if row[-1] == ROW)
 
 
-@settings(max_examples=100 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(several, st.one_of(much_revised(), much_revised(), data()), st.sampled_from([1, 1, 3, 7]))
 def test_causes_are_those_of_the_reference_engine(queries: list[str], given_data: Data, batch_rows: int) -> None:
     assume(batch_rows == 1 or not given_data.rejected())  # else the engines do not cut the same batches

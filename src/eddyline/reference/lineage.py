@@ -180,6 +180,8 @@ class _Query:
         everything = {(stream, index): BATCH for stream, changes in revised.items() for index in changes}
         if isinstance(self._plan, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
             return [lambda element: {at: ROW for at in everything if at[1] == element.index}]
+        if any(type(operator).__module__.endswith(".tag") for operator in self._plan.walk()):
+            return [lambda element: everything]  # tags decide too
         if isinstance(self._plan, StreamLookup):
             beside = self._beside(revised)
             return [beside, lambda element: everything]

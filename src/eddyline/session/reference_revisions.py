@@ -44,10 +44,10 @@ def _batches(step: ShowRevisions, name: str, standing: Standing) -> Iterator[Bat
     reporter = Reporter(name, query.plan.schema, query.columns)
     said: dict[int, list[Corrected]] = {}
     for one in told(plan, context):
-        (answer,) = reporter.report([one.element])
-        if one.causes is not None:
-            at = context.feed.batches[one.batch].clock.reached
-            said.setdefault(one.batch, []).append(Corrected(at, answer, one.causes))
+        for answer in reporter.report([one.element]):
+            if one.causes is not None:
+                at = context.feed.batches[one.batch].clock.reached
+                said.setdefault(one.batch, []).append(Corrected(at, answer, one.causes))
     streams = [op.name for op in plan.walk() if isinstance(op, StreamReceive | StreamAcquire)]
     closed: int | None = None
     for number, batch in enumerate(context.feed.batches):

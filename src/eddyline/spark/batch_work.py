@@ -21,7 +21,7 @@ from eddyline.log.revision_log import Correction
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import fewer, without
-from eddyline.spark.corrected import correction
+from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY, Corrections
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.frames import Frames
@@ -91,6 +91,7 @@ class Added:
     scans: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     rows_read: dict[str, int] = field(default_factory=dict)
+    from_slices: set[str] = field(default_factory=set)  # who was answered from slices that were kept
 
     def as_of(self, batch: int) -> dict[str, StageResult]:
         """The same as what one batch commits."""
@@ -176,9 +177,11 @@ class BatchWork:
                     held = fewer((*left, *withheld.get(stage.name, ())))
                     added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
                 derived[stage.name] = derived_with(stage, self._had.get(stage.name), added.stages.get(stage.name))
-        for keeper in self._keepers.values():
+        for name, keeper in self._keepers.items():
             added.stages.update(keeper.ended())
             keeper.learn()
+            if keeper.choice is not None and keeper.choice.from_slices:
+                added.from_slices.add(name)
         added.scans = scans.taken
         return added
 
@@ -189,12 +192,7 @@ class BatchWork:
 
     def corrections(self, added: Added, batch: int) -> list[Correction]:
         """Which queries were answered over revisions; `added` is what came of it, `batch` commits it."""
-        # of thousands of queries most go along the same entries, and most entries revise nothing
-        entries = {id(way.stretch.entries): way.stretch.entries for way in self._ways}
-        revising = {key for key, some in entries.items() if any(entry.revised for entry in some)}
-        ways = [way for way in self._ways if id(way.stretch.entries) in revising]
-        found = (correction(way.query, way.stages, way.stretch, added, batch) for way in ways)
-        return [one for one in found if one is not None]
+        return corrections([(way.query, way.stages, way.stretch) for way in self._ways], added, batch)
 
     def _keeper(self, way: _Way) -> Keeper | None:
         keeper = Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)

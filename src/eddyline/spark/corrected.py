@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM
 from eddyline.log.revision_log import Correction
 from eddyline.spark.evaluate.batch import Log
-from eddyline.spark.stages import SLICES, Stage
+from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing
 
 if TYPE_CHECKING:
@@ -16,10 +16,33 @@ if TYPE_CHECKING:
     from eddyline.spark.stretches import Stretch
 
 
-def correction(
-    query: Standing, stages: Sequence[Stage], stretch: Stretch, added: Added, batch: int
+Way = tuple[Standing, Sequence[Stage], "Stretch"]
+
+
+def corrections(ways: Iterable[Way], added: Added, batch: int) -> list[Correction]:
+    """What is remembered of queries that were answered over revisions, in what a batch commits."""
+    # of thousands of queries most go along the same stretch, and most stretches have nothing revised in them
+    arrived: dict[int, Mapping[str, int]] = {}  # by the logs of a stretch that has
+    found = []
+    for query, stages, stretch in ways:
+        key = id(stretch.logs)
+        if key not in arrived:
+            revised = any(entry.revised for entry in stretch.entries)
+            arrived[key] = {name: _arrived(log) for name, log in stretch.logs.items()} if revised else {}
+        if arrived[key]:
+            one = _correction(query, stages, stretch, arrived[key], added, batch)
+            found += [] if one is None else [one]
+    return found
+
+
+def _correction(
+    query: Standing,
+    stages: Sequence[Stage],
+    stretch: Stretch,
+    arrived: Mapping[str, int],
+    added: Added,
+    batch: int,
 ) -> Correction | None:
-    """What is remembered of a query along a stretch that a batch commits; None if nothing was revised there."""
     streams = {name for stage in stages for name in stage.streams}
     if not any(streams & entry.revised.keys() for entry in stretch.entries):
         return None
@@ -32,10 +55,10 @@ def correction(
         before.reached,
         before.closed,
         after.reached,
-        {name: _arrived(log) for name, log in stretch.logs.items() if name in streams},
+        {name: arrived[name] for name in streams if name in arrived},
         round(added.seconds[query.name], 6),
         added.rows_read[query.name],
-        DOWNSTREAM if any(stage.kind == SLICES for stage in stages) else UPSTREAM,
+        DOWNSTREAM if query.name in added.from_slices else UPSTREAM,
     )
 
 

@@ -95,6 +95,8 @@ class Lineage:
         """How many answers a query has corrected, or all members of a query class together."""
         asked = Asked(correction.query, stages)
         stage = asked.steps[-1]
+        if stage.kind == LINEAR and any(inner.name in stage.streams for inner in asked.steps):
+            return len(self._stage(asked, len(asked.steps) - 1, correction).corrected)
         rows = self._said(asked, stage, correction.batch)
         known = {name: self.revised(name, correction) for name in stage.streams} if stage.kind == LINEAR else {}
         mask = _correcting(stage, rows, {name: one for name, one in known.items() if one is not None}, correction)
