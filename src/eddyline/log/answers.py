@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
+from eddyline.log.pairs import spread
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -62,7 +63,9 @@ def read_segments(
     tables = []
     for segment in segments:
         rows = None if seat is None else _wanted(seat, before)
-        table = _as_of(storage.read_table(segment.path, rows=rows), segment)
+        table = _as_of(spread(storage.read_table(segment.path, rows=rows)), segment)
+        if before is not None:  # windows that the class says are there
+            table = table.filter(table.column(QUERY).is_valid())
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)
@@ -93,7 +96,7 @@ def with_batch(table: pa.Table, batch: int) -> pa.Table:
 def _wanted(seat: Seat, before: int | None) -> pc.Expression:
     number = pc.field(QUERY)
     if before is not None:
-        return (number >= seat.number) & (number < before)
+        return ((number >= seat.number) & (number < before)) | number.is_null()
     return (number == seat.number) | number.is_null()
 
 

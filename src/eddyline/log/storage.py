@@ -153,18 +153,13 @@ class Storage:
         self,
         name: str,
         parts: Sequence[str],
-        order: str | None = None,
         mend: Callable[[str, pa.Table], pa.Table] = lambda part, table: table,
     ) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
 
-        No more than one of them is in memory at a time, unless all are to be in the `order` of a column. A column that
-        some of them lack is NULL there. `mend` may change the values of a part.
+        No more than one of them is in memory at a time. A column that some of them lack is NULL there. `mend` may
+        change the values of a part.
         """
-        if order is not None:
-            tables = [mend(part, self.read_table(part)) for part in parts]
-            together = pa.concat_tables(tables, promote_options="default")
-            return self.write_table(name, together.sort_by(order), order)
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)
