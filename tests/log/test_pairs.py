@@ -35,8 +35,8 @@ def test_each_member_reads_its_own(tmp_path: Path) -> None:
     table = _written_once(1)
     whole = spread(table)
     assert answers_in(table) == whole.num_rows == 200_000
-    size = storage.write_table("results/~class1/000000000001-a.parquet", table, QUERY)
-    segment = Segment("results/~class1/000000000001-a.parquet", 200_000, size, (1, 1), (0, 1), (0, 1))
+    size = storage.write_table("results/~class1/000000000001-a.once.parquet", table, QUERY)
+    segment = Segment("results/~class1/000000000001-a.once.parquet", 200_000, size, (1, 1), (0, 1), (0, 1))
     for number in (1, 500, MEMBERS - 1):
         own = whole.filter(pc.equal(whole.column(QUERY), number))
         found = read_segments(storage, [segment], seat=Seat("~class1", number))
@@ -58,7 +58,9 @@ def test_merged_they_are_the_same(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     segments = []
     for number, part in enumerate([once, twice], 1):
-        path = f"results/~class1/{number + number // 2:012d}-a.parquet"  # the second was committed by another batch
+        path = (
+            f"results/~class1/{number + number // 2:012d}-a.once.parquet"  # the second was committed by another batch
+        )
         storage.write_table(path, part, QUERY)
         segments.append(Segment(path, answers_in(part), 1, (number, number), (0, 1), (0, 1)))
     merge = Merge("~class1", tuple(segments), "results/~class1/merged-x.parquet")

@@ -31,7 +31,7 @@ from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
-from eddyline.log.pairs import answers_in, is_paired, paired
+from eddyline.log.pairs import MOST_TUPLES, ONCE, answers_in, is_paired, paired
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
 
@@ -161,7 +161,7 @@ def _taken(
         for piece in _pieces(work, match, leaves, eddies):
             if not piece.members.size:
                 continue
-            if piece.members.size >= _WRITTEN_ONCE * piece.rows.num_rows:
+            if piece.members.size >= _WRITTEN_ONCE * piece.rows.num_rows and piece.rows.num_rows <= MOST_TUPLES:
                 yield _paired(piece, plain[piece.leaf], match.number, work.schema)
             else:
                 yield from _as_they_are(piece.table(match.number), plain[piece.leaf], work.schema)
@@ -270,7 +270,7 @@ def written(
     """Rows as segments of a stage's log."""
     for table in tables_of(batches, SEGMENT_ROWS):
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
-        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
+        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}{ONCE if is_paired(table) else '.parquet'}"
         shared = is_shared(stage)  # each reader wants the rows of one member
         if shared and not is_paired(table) and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)

@@ -1,8 +1,9 @@
 """Answers of a query class to tuples of which each satisfies several members: every tuple is written once.
 
 A segment has pairs first, in the order of members: whose answer it is, and the place of the tuple; then the tuples. In
-the file both are rows with the same columns, and what does not belong to them is NULL, which takes neither time nor
-room. So a reader that asks for the rows of one member, and those of none, finds all it needs.
+the file both are rows with the same columns, and what does not belong to them is NULL, which takes next to no time and
+room. Who reads the answers of one member reads its pairs, and the tuples. When segments are merged, there is a row for
+each answer again: there are too many tuples then to read all of them for one member.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.algebra.sharing import QUERY
+from eddyline.log.storage import Storage
 
 #: of a pair the place of its tuple, of a tuple its own; no column of a query has this name
 ROW = "$row"
+#: so many tuples are as soon read as a part of a segment that has a row for each answer
+MOST_TUPLES = 1 << 17
+#: how such segments are named
+ONCE = ".once.parquet"
 Ints = npt.NDArray[np.int64]
 
 
@@ -49,31 +55,23 @@ def answers_in(table: pa.Table) -> int:
 
 
 def spread(table: pa.Table) -> pa.Table:
-    """A row for each answer; of a table that has some of the pairs, and all tuples."""
+    """A row for each answer."""
     if not is_paired(table):
         return table
-    tuples, members, places = _parts(table)
-    return tuples.take(pa.array(places)).append_column(QUERY, pa.array(members))
+    pairs = answers_in(table)
+    return _answers(table.slice(0, pairs).select([QUERY, ROW]), table.slice(pairs).drop_columns([QUERY, ROW]))
+
+
+def answers_of(storage: Storage, path: str, first: int, last: int) -> pa.Table:
+    """The answers of members with these numbers, of a segment in which tuples are written once."""
+    pairs, tuples = storage.read_parts(path, QUERY, first, last, [QUERY, ROW])
+    return _answers(pairs, tuples.drop_columns([QUERY, ROW]))
+
+
+def _answers(pairs: pa.Table, tuples: pa.Table) -> pa.Table:
+    return tuples.take(pairs.column(ROW)).append_column(QUERY, pairs.column(QUERY))
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
-    """All answers in the order of members; tuples that are written once stay so."""
-    if not all(map(is_paired, tables)):
-        return pa.concat_tables([spread(table) for table in tables], promote_options="default").sort_by(QUERY)
-    parts = [_parts(table) for table in tables]
-    firsts = np.cumsum([0, *(tuples.num_rows for tuples, _, _ in parts)])
-    members = np.concatenate([members for _, members, _ in parts])
-    places = np.concatenate([places + first for (_, _, places), first in zip(parts, firsts[:-1], strict=True)])
-    order = np.argsort(members, kind="stable")
-    return paired(pa.concat_tables([tuples for tuples, _, _ in parts]), members[order], places[order])
-
-
-def _parts(table: pa.Table) -> tuple[pa.Table, Ints, Ints]:
-    """The tuples in their places; members and places of the pairs."""
-    is_pair = table.column(QUERY).is_valid().to_numpy()
-    rows = table.column(ROW).to_numpy().astype(np.int64)
-    members = table.column(QUERY).filter(pa.array(is_pair)).to_numpy().astype(np.int64)
-    own = np.flatnonzero(~is_pair)
-    in_places = own[np.argsort(rows[own], kind="stable")]
-    tuples = table.drop_columns([QUERY, ROW]).take(pa.array(in_places))
-    return tuples, members, rows[is_pair]
+    """All answers in the order of members."""
+    return pa.concat_tables([spread(table) for table in tables], promote_options="default").sort_by(QUERY)
