@@ -14,6 +14,11 @@ ROOT = Path(__file__).parents[2]
 BENCHMARKS = [
     ("bench.eddy", ["--tuples", "20000", "--repeat", "1"], True),
     ("bench.grouped_filter", ["--tuples", "2000", "--most", "10"], False),
+    (
+        "bench.one_filter",
+        ["--classes", "3", "--members", "10", "--rows", "2000", "--batches", "1", "--answers", "1"],
+        False,
+    ),
     ("bench.shapes", ["--queries", "8", "--pushes", "2"], False),
 ]
 #: those that start Spark several times

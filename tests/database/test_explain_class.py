@@ -43,6 +43,25 @@ def test_a_member_tells_of_its_class_and_of_itself(db: eddyline.Database) -> Non
     assert "s.d < p0" not in text  # what others ask for
 
 
+def test_who_shares_a_filter_is_told(spark: object) -> None:
+    constants = {"low": [float(n) for n in range(10)]}
+    window = "s [FROM NOW-9 TO NOW SLIDE 5 SEC]"
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, d DOUBLE, t INTEGER) TIMESTAMP BY t")
+        db.queries("SELECT x FROM s WHERE d > :low", constants, name="one")
+        db.queries("SELECT x + 1 AS y, t FROM s WHERE d < :low", constants, name="two")
+        db.queries(f"SELECT COUNT(*) AS n FROM {window} WHERE d > :low", constants, name="many")
+        db.queries("SELECT x FROM s WHERE d > :low", {"low": [1.0]}, name="more")
+        db.queries("SELECT t FROM s WHERE d > :low", {"low": [1.0]}, name="few")
+        db.stream("s").push([(n, float(n), n) for n in range(1, 31)])
+        db.flush()
+        assert "shares its filter with ~class2 (10 members), over segments that both read" in db.sql("EXPLAIN `one.3`")
+        assert "shares its filter" not in db.sql("EXPLAIN `many.3`") + db.sql("EXPLAIN `few.1`")
+        shown = {row["name"]: row["shares"] for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
+    assert (shown["one.1"], shown["two.1"]) == ("its filter with ~class2", "its filter with ~class1")
+    assert shown["more.1"] == shown["one.1"] and shown["many.1"] is None and shown["few.1"] is None
+
+
 def test_a_class_of_many_forms_is_told_in_few_lines(spark: object) -> None:
     with testing.database() as db:
         db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import duckdb
 import pyarrow as pa
 
-from eddyline.kernels.matching import Match
+from eddyline.kernels.matching import Match, Piece
 from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
 from eddyline.log.storage import Storage
@@ -58,7 +58,7 @@ class Leaves:
         ((count,),) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()
         return int(count)
 
-    def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[tuple[str, pa.Table]] | None:
+    def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[Piece] | None:
         """What a filter that works share has found for one of them; it is asked for the first. None: not this time."""
         shared = place.shared
         if shared.name not in self._matched:
@@ -66,7 +66,7 @@ class Leaves:
             self._matched.clear()  # works that share follow each other
             self._matched[shared.name] = found_together(shared, match.reading, self.connection, storage)
         found = self._matched[shared.name]
-        return None if found is None else found.tables(place.number, match)
+        return None if found is None else found.pieces(place.number, match)
 
     def make_room(self, names: Iterable[str]) -> None:
         """Names that are going to stand for something else: the kernel does not replace all kinds of views."""
