@@ -51,15 +51,21 @@ def _push(db: Any, first: int, last: int) -> None:
         db.flush()
 
 
-def _story(folder: Path, template: str, shared: bool) -> tuple[dict[str, list[Any]], int]:
-    """What four queries say of one template, created at once or one by one, and how many classes they are in."""
+def _story(folder: Path, template: str, shared: bool, history: bool = False) -> tuple[dict[str, list[Any]], int]:
+    """What four queries say of one template, created at once or one by one, and how many classes they are in.
+
+    Those that look back are created by one text, shared or not.
+    """
     everyone = {"EDDYLINE_SHARE_FROM": "1" if shared else "1000000"}
     told: dict[str, list[Any]] = {}
     with kernels_alone(), patch.dict(os.environ, everyone):
         with _opened(folder) as db:
             _define(db)
             _push(db, 10, 14)
-            if shared:
+            if history:
+                one = "CREATE QUERY `q.{}` FROM HISTORY AS {}"
+                db.sql("; ".join(one.format(n, template.replace(":low", str(low))) for n, low in enumerate(LOWS, 1)))
+            elif shared:
                 db.queries(template, {"low": LOWS}, name="q")
             else:
                 for n, low in enumerate(LOWS, 1):
@@ -91,12 +97,13 @@ def _in_order(answer: Any) -> Any:
     return replace(answer, rows=tuple(sorted(answer.rows)), old_rows=old)
 
 
+@pytest.mark.parametrize("history", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_template_of_any_kind_is_one_class_and_says_what_each_would_say(
-    spark: object, tmp_path: Path, kind: str
+def test_queries_of_any_kind_are_one_class_and_say_what_each_would_say(
+    spark: object, tmp_path: Path, kind: str, history: bool
 ) -> None:
-    alone, _ = _story(tmp_path / "alone", KINDS[kind], shared=False)
-    together, classes = _story(tmp_path / "together", KINDS[kind], shared=True)
+    alone, _ = _story(tmp_path / "alone", KINDS[kind], False, history)
+    together, classes = _story(tmp_path / "together", KINDS[kind], True, history)
     assert classes == 1
     assert together == alone
     assert any(answer.op != "+" for answers in alone.values() for answer in answers) or kind in ("look-ups", "table")
