@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eddyline.algebra.retention import horizon_of
 from eddyline.errors import StorageUnusable
 from eddyline.log.answers import BATCH
 from eddyline.log.ingest import Ingest
@@ -137,7 +138,7 @@ class SmallEngine:
         return [merge.run(self.storage) for merge in merges]
 
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
-        tick = base.state("road").horizon(self._retain)
+        tick = horizon_of(base.state("road").top, self._retain)
         return {} if tick is None else {"road": tick}
 
     def _folded(self, base: Base, results: Results) -> None:

@@ -33,6 +33,7 @@ from log.statements import updated
 
 STREAM = Extent("s", PUSHED, Schema((Field("v", INTEGER), Field("t", BIGINT))), timestamp="t")
 UNTIMED = replace(STREAM, timestamp=None)
+STREAM_10 = replace(STREAM, retain=10)
 
 Standing = dict[int, tuple[int, tuple[Any, ...]]]
 
@@ -155,7 +156,7 @@ def test_a_tuple_that_the_log_has_forgotten_is_beyond_the_retention(tmp_path: Pa
 def test_the_horizon_outlasts_the_process(tmp_path: Path) -> None:
     rejects: list[Reject] = []
     _, journal, ingest = opened(str(tmp_path), rejects)
-    assert journal.state("s").horizon(10) is None
+    assert STREAM_10.horizon(journal.state("s").top) is None
     ingest.append({"s": STREAM}, [chunk_of_arrivals(STREAM, "f", rows_of([(INSERT, 0, 50)]), [None], (), 0)])
     ingest.append({"s": STREAM}, [chunk_of_arrivals(STREAM, "f", rows_of([(DELETE, 1, 0)]), [None], (), 0)])
     for folded in (False, True):
@@ -163,7 +164,7 @@ def test_the_horizon_outlasts_the_process(tmp_path: Path) -> None:
             journal.fold(journal.at(journal.number))
         _, journal, _ = opened(str(tmp_path), rejects)
         state = journal.state("s")
-        assert (state.top, state.horizon(10), state.horizon(None)) == (50, 40, None)
+        assert (state.top, STREAM_10.horizon(state.top), STREAM.horizon(state.top)) == (50, 40, None)
 
 
 def test_a_statement_is_one_step(tmp_path: Path) -> None:
