@@ -257,3 +257,21 @@ def test_sparks_own_plans_correct_downstream(
 ) -> None:
     with patch.dict(os.environ, EDDYLINE_KERNELS="off"):
         agree(several, given_data, batch_rows, "downstream", _plain)
+
+
+def test_all_kinds_on_sparks_own_plans(spark: object) -> None:
+    """Chance may leave some of them out above."""
+    window = "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
+    queries = [
+        "SELECT a, STDDEV(b) AS x, CORR(a, b) AS z, COVAR_SAMP(b, t) AS u, SKEWNESS(b) AS v, KURTOSIS(b) AS w "
+        f"FROM s {window} GROUP BY a",
+        "SELECT COUNT(DISTINCT b) AS x, SUM(DISTINCT b) AS y, AVG(DISTINCT b) AS z, AVG(CAST(b AS DECIMAL(9, 2))) AS d "
+        f"FROM s {window}",
+        "SELECT STDDEV_POP(b) FILTER (WHERE a > 0) AS x, MAX(b) AS m FROM s "
+        "for (t = ST; t < ST + 15; t += 3) { WindowIs(s, t - 5, t); }",
+        f"SELECT MAX(n) AS m FROM (SELECT a, SUM(b) AS n FROM s {window} GROUP BY a)",
+    ]
+    rows: list[dict[str, Any]] = [{"a": i % 2, "b": (1, 2, None, 5, 3, 2)[i % 6], "t": i} for i in range(14)]
+    rows += [{"_op": "-", "_ref": 3}, {"_op": "=", "_ref": 5, "a": 1, "b": 7, "t": 4}, {"a": 1, "b": 4, "t": 6}]
+    with patch.dict(os.environ, EDDYLINE_KERNELS="off"):
+        agree(queries, Data(rows, [{"a": 0, "c": "x", "t": 0}]), 7, "downstream", _plain)
