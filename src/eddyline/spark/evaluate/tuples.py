@@ -16,6 +16,8 @@ from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.spans import EVERYTHING, Spans
 
+#: as many revised tuples can go to all tasks, by way of the driver
+_FEW = 1_000_000
 #: how often a version of a tuple stands, once all weights are added up
 NET = f"CAST(sum({DIFF}) AS BIGINT) AS {DIFF}"
 
@@ -53,8 +55,10 @@ def standing(frame: Frame, segments: Sequence[Segment]) -> Frame:
         return frame.where(f"{DIFF} > 0").drop(DIFF)
     plain = frame.where(f"{DIFF} <> 0")
     revised = plain.where(f"{DIFF} < 0").select(INDEX).distinct()
-    untouched = plain.join(few(revised), INDEX, "left_anti").drop(DIFF)
-    versions = plain.join(few(revised), INDEX, "left_semi")
+    if sum(segment.minus for segment in segments) <= _FEW:
+        revised = few(revised)
+    untouched = plain.join(revised, INDEX, "left_anti").drop(DIFF)
+    versions = plain.join(revised, INDEX, "left_semi")
     columns = [column for column in frame.columns if column != DIFF]
     weights = grouped(versions, columns, [NET])
     return untouched.select(*columns).unionAll(weights.where(f"{DIFF} > 0").select(*columns))
