@@ -74,6 +74,10 @@ def test_two_revisions_in_one_batch_have_different_effects(db: eddyline.Database
     (effect,) = db.stream("prices").effects(5)
     assert (effect.query, effect.answer, effect.op, effect.precision) == ("sums", second, "=", ROW)
     assert db.stream("prices").effects(1) == []
+    push(db, replace(1, 100, "SAP", 1), replace(6, 150, "IBM", 20))
+    db.sql("CREATE QUERY big AS SELECT price FROM prices WHERE price > 1000")  # it never says anything
+    push(db, replace(1, 100, "SAP", 2))
+    assert sums.causes(second) == (Cause("prices", 5, "=", ROW),) and db.query("big").causes(second) == ()
 
 
 def test_groups_of_one_window_have_causes_of_their_own(db: eddyline.Database) -> None:

@@ -3,8 +3,10 @@ sending each of them through the query alone."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -58,10 +60,15 @@ def sure(found: list[Any]) -> Counter[Any]:
 
 
 @settings(max_examples=60 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(several, st.one_of(much_revised(), much_revised(), data()), st.sampled_from([1, 1, 3, 7]))
-def test_causes_are_those_of_the_reference_engine(queries: list[str], given_data: Data, batch_rows: int) -> None:
+@given(
+    several, st.one_of(much_revised(), much_revised(), data()), st.sampled_from([1, 1, 3, 7]), st.sampled_from("129")
+)
+def test_causes_are_those_of_the_reference_engine(
+    queries: list[str], given_data: Data, batch_rows: int, share_from: str
+) -> None:
+    """Whether queries stand alone or are members of query classes."""
     assume(batch_rows == 1 or not given_data.rejected())  # else the engines do not cut the same batches
-    with kernels_alone():
+    with kernels_alone(), patch.dict(os.environ, EDDYLINE_SHARE_FROM=share_from):
         for query, (right, got) in zip(queries, told(queries, given_data, batch_rows), strict=True):
             where = f"{query}\nin batches of {batch_rows}"
             assert sure(got) == sure(right), where

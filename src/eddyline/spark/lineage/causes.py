@@ -91,6 +91,10 @@ class Lineage:
             return self._unknown(asked, correction)
         return self._stage(asked, len(asked.steps) - 1, correction)
 
+    def said(self, asked: Asked, correction: Correction) -> pa.Table:
+        """Everything that a query has said in the batch in which it was corrected."""
+        return self._said(asked, asked.steps[-1], correction.batch)
+
     def changes(self, stages: Sequence[Stage], correction: Correction) -> int:
         """How many answers a query has corrected, or all members of a query class together."""
         asked = Asked(correction.query, stages)

@@ -98,6 +98,9 @@ class Report:
         """What the revisions of a tuple have changed, the latest first."""
         for known in queries:
             for correction in self._latest(known):
+                versions = self.lineage.revised(stream, correction)
+                if versions is None or index not in versions.operations[0]:
+                    continue
                 for corrected in self.batch(known, correction).corrected:
                     for cause in corrected.causes:
                         if (cause.stream, cause.index) == (stream, index):
@@ -106,6 +109,9 @@ class Report:
     def causes(self, known: Known, answer: Answer) -> tuple[Cause, ...]:
         """What caused an answer; nothing if it corrects none, or if that is no longer remembered."""
         for correction in self._latest(known):
+            rows = self.lineage.said(known.asked, correction)
+            if not rows.num_rows or answer not in answers(known.reading, rows):
+                continue  # causes are found only for the batch that has said it
             for corrected in self.batch(known, correction).corrected:
                 if corrected.answer == answer:
                     return corrected.causes
