@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import eddyline
 from eddyline.errors import EddylineError
+from laws.restless import Restless
 from laws.test_sharing import BUSY
 from laws.without_spark import kernels_alone, one_batch
 
@@ -258,4 +260,30 @@ def test_what_can_never_change_again_is_shown_before_it_is_cut_off(tmp_path: Pat
         db.sql("FLUSH REVISIONS")
         db.flush()
         assert q.fetch() == r.fetch() == []
+        db.close()
+
+
+def test_one_that_looks_back_begins_with_the_truth(tmp_path: Path) -> None:
+    """First answers are never withheld, also if the past has corrections and is answered in many steps."""
+    with kernels_alone(lambda: Restless(random.Random(7))):
+        db = eddyline.connect(str(tmp_path), heartbeat=None, clock=lambda: 0)
+        db.sql("CREATE STREAM s (t INTEGER, k STRING, v DOUBLE) TIMESTAMP BY t")
+        begin(db)
+        correct(db, 1, 1, "a", 1.3)
+        q, r = (
+            db.sql(f"CREATE QUERY {name} WITH (revise_if = 'abs(new - old) > 0.5') FROM HISTORY AS {query}")
+            for name, query in (("q", SUMS), ("r", "SELECT k, v FROM s"))
+        )
+        db.flush()
+        assert said(q) == [(10, "+", [("a", 1.3), ("b", 2.0)]), (20, "+", [])]
+        assert [(answer.op, answer.row) for answer in r.fetch()] == [
+            ("+", ("a", 1.3)),
+            ("+", ("b", 2.0)),
+            ("+", ("a", 3.0)),
+        ]
+        correct(db, 1, 1, "a", 1.7)
+        assert said(q) == r.fetch() == []
+        correct(db, 1, 1, "a", 1.9)
+        assert said(q) == [(10, "=", [("a", 1.9), ("b", 2.0)])]
+        assert [(answer.op, answer.old, answer.row) for answer in r.fetch()] == [("=", ("a", 1.3), ("a", 1.9))]
         db.close()
