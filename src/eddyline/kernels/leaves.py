@@ -6,6 +6,7 @@ Works of one task mostly read the same few segments under the same names: they a
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import duckdb
@@ -29,6 +30,8 @@ class Leaves:
         self._read: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
         self._tables: dict[str, bool] = {}  # that are shared, and whether they could be made
         self._matched: dict[str, Shared | None] = {}  # by shared filter, what it has found
+        self._cost = 0.0  # seconds that this took, for each of those who share it
+        self._for_others = 0.0  # seconds that the work at hand has spent for others, less what these have spent for it
 
     def open(self, name: str, files: Sequence[str], storage: Storage, few: bool) -> None:
         """Let a name stand for the rows of segments; `few`: they are read at once, for all works that want them."""
@@ -64,9 +67,19 @@ class Leaves:
         if shared.name not in self._matched:
             assert match.reading is not None
             self._matched.clear()  # works that share follow each other
+            began = time.monotonic()
             self._matched[shared.name] = found_together(shared, match.reading, self.connection, storage)
+            seconds = time.monotonic() - began
+            self._cost = seconds / len(shared.matches)
+            self._for_others += seconds
+        self._for_others -= self._cost
         found = self._matched[shared.name]
         return None if found is None else found.pieces(place.number, match)
+
+    def spent_for_others(self) -> float:
+        """Seconds of the work that has just been done which are theirs; less than 0: they have spent some for it."""
+        seconds, self._for_others = self._for_others, 0.0
+        return seconds
 
     def make_room(self, names: Iterable[str]) -> None:
         """Names that are going to stand for something else: the kernel does not replace all kinds of views."""

@@ -120,7 +120,7 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
         yield Reference(work.stage, None, str(problem).splitlines()[0])
     except FunctionFailed as problem:  # the user's code would fail there too
         yield Reference(work.stage, None, failed=problem.message)
-    yield Reference(work.stage, None, seconds=time.monotonic() - began)
+    yield Reference(work.stage, None, seconds=time.monotonic() - began - leaves.spent_for_others())
 
 
 def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch | pa.Table]:
