@@ -11,6 +11,8 @@ import pytest
 import eddyline
 from eddyline.errors import EddylineError
 from eddyline.log.upkeep import Pace
+from eddyline.spark.correcting import Choice, Corrections, Outlook
+from eddyline.spark.spans import LOW
 from laws.without_spark import kernels_alone
 
 #: everything that can go goes at once
@@ -159,6 +161,33 @@ def test_a_point_on_a_member_of_a_class(opened: Opened) -> None:
     push(db, 5, 15, x=3)
     assert [totals(db, f"q{least}")[10] for least in range(4)] == [23, 23, 23, 3]
     db.close()
+
+
+class Always(Corrections):
+    """Slices are kept, made once, and asked whenever they are there."""
+
+    def choose(self, name: str, outlook: Outlook) -> Choice:
+        return Choice(keeps=True, from_slices=True) if outlook.kept else Choice(keeps=True, anew=LOW)
+
+
+def test_slices_do_not_know_what_had_come_before_a_member(tmp_path: Path) -> None:
+    """Those who were there when slices were made are in them; who comes later is so from its beginning on."""
+    with kernels_alone(corrections=Always):
+        db = eddyline.connect(str(tmp_path / "db"), heartbeat=None, clock=lambda: 0)
+        db.sql("CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t")
+        db.sql(f"CREATE QUERY q0 AS {SUMS}")
+        push(db, *range(1, 6))
+        for number, least in enumerate((0, 1, 2)):  # they come when five tuples of their first window have come
+            db.sql(f"CREATE QUERY n{number} AS {SUMS} WHERE x >= {least}")  # the first of a shape stands for itself
+        db.sql("CREATE CONNECTION POINT p ON n1")
+        push(db, *range(6, 16), x=2)
+        assert db._core.engine.executor.results.stages["~class1/slices"].count == 2
+        db.sql(f"CREATE QUERY late AS {SUMS} WHERE x >= 0")
+        push(db, *range(16, 26), x=2)
+        push(db, 3, 13, 23, x=4)
+        found = {name: [totals(db, name).get(tick) for tick in (10, 20)] for name in ("q0", "n0", "n1", "n2", "late")}
+        assert found == {"q0": [19, 24], "n0": [19, 24], "n1": [19, 24], "n2": [14, 24], "late": [None, 24]}
+        db.close()
 
 
 def test_many_at_a_time_say_how_they_are_corrected(opened: Opened) -> None:
