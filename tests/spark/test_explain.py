@@ -38,7 +38,7 @@ SAID = {
     "SELECT COUNT(DISTINCT v) AS n FROM s [FROM NOW-10 TO NOW SLIDE 5 SEC]": (
         "not sliced: n cannot be put together from parts",
     ),
-    "SELECT STDDEV(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC]": ("runs on Spark's own plan: stddev_samp is Spark's",),
+    "SELECT SKEWNESS(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC]": ("runs on Spark's own plan: skewness is Spark's",),
     "SELECT SUM(v) FROM s [FROM NOW-4 TO NOW SLIDE 5 SEC]": ("not sliced: its windows do not overlap",),
     "SELECT s.v FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC], r [FROM NOW TO NOW SLIDE 5 SEC] WHERE s.v = r.v": (
         "same windows",

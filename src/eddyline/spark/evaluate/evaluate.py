@@ -26,6 +26,7 @@ from eddyline.algebra.window import (
     TimeWindow,
 )
 from eddyline.errors import InvalidAlgebra
+from eddyline.kernels.dialect import Untranslatable
 from eddyline.spark.evaluate import looped, relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import row_windows, row_windows_at
@@ -42,6 +43,8 @@ from eddyline.spark.spans import Spans
 
 #: where the windows of a plan without a product are: at ticks, at indexes of a stream, at iterations of a loop
 TICKS, INDEXES, ITERATIONS = "ticks", "indexes", "iterations"
+#: in as many windows the kernel looks at a tuple if it cannot put them together from slices
+_MOST_OVERLAP = 64
 
 
 def domain(node: Operator) -> str:
@@ -92,8 +95,11 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
 def _aggregation(node: WindowAggregation, batch: Batch, asked: Spans, by: str) -> Windows:
     def from_tuples(batch: Batch, some: Spans) -> Windows:
         sliced = sliceable(node)
-        if sliced is not None and grid_of(sliced.leaf, batch).overlap() > 1 and can_merge(batch.frames, sliced.parts):
+        overlap = 1 if sliced is None else grid_of(sliced.leaf, batch).overlap()
+        if sliced is not None and overlap > 1 and can_merge(batch.frames, sliced.parts):
             return aggregate_slices(node, sliced, batch, some)
+        if sliced is not None and overlap > _MOST_OVERLAP:
+            raise Untranslatable("each tuple would have to be looked at once for every window")
         return relational.aggregate(node, windows(node.input, batch, some, by), batch)
 
     if batch.slices is None:
