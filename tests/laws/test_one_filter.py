@@ -28,7 +28,7 @@ _one_stream = own_frames.filter(lambda frame: " r" not in frame and "[R" not in 
 
 
 @contextmanager
-def _filters(once: float = 2, **how: Any) -> Iterator[list[bool]]:
+def _filters(once: int = 2, **how: Any) -> Iterator[list[bool]]:
     """Every member is found by an index. Gives, for each time that works could share a filter, whether they did.
 
     From `once` answers on, tuples are written once.

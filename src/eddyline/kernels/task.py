@@ -39,9 +39,8 @@ from eddyline.log.withheld import Stretch, stretches_of
 
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
-#: from so many answers to a tuple on it is written once, and not once for each; 2 would pay, but `to_spark` of a handle
-#: reads segments as they are and would not find the answers of a member there
-_WRITTEN_ONCE = float("inf")
+#: from so many answers to a tuple on it is written once, and not once for each
+_WRITTEN_ONCE = 2
 WINDOW = "_window"
 #: the index or iteration that a window is at, or the index that a looked-up row is for
 PLACE = "_k0"
