@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -12,7 +11,7 @@ import pytest
 
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Bound, Form, Range, equal
-from eddyline.kernels.matching import Asked, Filter, Match, Piece, Reading
+from eddyline.kernels.matching import Asked, Filter, Match, Reading
 from eddyline.kernels.one_filter import OneFilter, found_together
 from eddyline.log.storage import Storage
 
@@ -69,12 +68,12 @@ def test_each_gets_its_own(storage: Storage) -> None:
     found = found_together(shared, matches[0].reading, connection, storage)
     assert found is not None
     for place, match in enumerate(matches):
-        theirs = found.pieces(place, match)
+        theirs = found.tables(place, match)
         assert theirs is not None
-        one, other = (_rows(pieces) for pieces in (theirs, match.pieces(connection, storage, Eddies({}))))
+        one, other = (_rows(tables) for tables in (theirs, match.tables(connection, storage, Eddies({}))))
         assert one == other and one
 
 
-def _rows(pieces: Iterable[Piece]) -> list[tuple[object, ...]]:
-    together = pa.concat_tables([piece.table("_query") for piece in pieces])
+def _rows(tables: object) -> list[tuple[object, ...]]:
+    together = pa.concat_tables([table for _, table in tables])  # type: ignore[attr-defined]
     return sorted(zip(*together.to_pydict().values(), strict=True), key=repr)

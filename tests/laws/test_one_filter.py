@@ -28,11 +28,8 @@ _one_stream = own_frames.filter(lambda frame: " r" not in frame and "[R" not in 
 
 
 @contextmanager
-def _filters(once: int = 2, **how: Any) -> Iterator[list[bool]]:
-    """Every member is found by an index. Gives, for each time that works could share a filter, whether they did.
-
-    From `once` answers on, tuples are written once.
-    """
+def _filters(**how: Any) -> Iterator[list[bool]]:
+    """Every member is found by an index. Gives, for each time that works could share a filter, whether they did."""
     shared: list[bool] = []
 
     def seen(
@@ -46,7 +43,6 @@ def _filters(once: int = 2, **how: Any) -> Iterator[list[bool]]:
         stack.enter_context(kernels_alone())
         stack.enter_context(patch.dict(os.environ, EVERYONE))
         stack.enter_context(patch("eddyline.spark.form_table.MOST_JOINED", 0))
-        stack.enter_context(patch("eddyline.kernels.task._WRITTEN_ONCE", once))
         stack.enter_context(patch.object(leaves_module, "found_together", seen))
         stack.enter_context(patch.multiple("eddyline.kernels.one_filter", _KEPT=2, **how))
         yield shared
@@ -58,27 +54,20 @@ def _filters(once: int = 2, **how: Any) -> Iterator[list[bool]]:
     data(),
     st.sampled_from([3, 7, 1000]),
     st.sampled_from([0.0, 0.5]),
-    st.sampled_from([0, 2]),
 )
-def test_shapes_that_share_a_filter(
-    several: list[str], given_data: Data, batch_rows: int, share: float, once: int
-) -> None:
-    with _filters(once, _WANTED_SHARE=share):
+def test_shapes_that_share_a_filter(several: list[str], given_data: Data, batch_rows: int, share: float) -> None:
+    with _filters(_WANTED_SHARE=share):
         agree(several, given_data, batch_rows)
 
 
-def test_shapes_that_come_and_go() -> None:
+def test_shapes_that_come_and_go(spark: object) -> None:
     """Members of one class, or all of it, come and go while the others stay; tuples are revised and come late."""
 
     @runs(40)
-    @given(
-        stories(_one_stream, revised, opened_again, advanced, least=3, most=5),
-        st.booleans(),
-        st.sampled_from([0, 1, 2]),
-    )
-    def told(events: tuple[tuple[str, Any], ...], apart: bool, once: int) -> None:
+    @given(stories(_one_stream, revised, opened_again, advanced, least=3, most=5), st.booleans())
+    def told(events: tuple[tuple[str, Any], ...], apart: bool) -> None:
         large, part = (0, 3) if apart else (1_000, 1 / 16)
-        with _filters(once, _WANTED_SHARE=0.0), patch.multiple("eddyline.spark.form_table", _LARGE=large, _SHARE=part):
+        with _filters(_WANTED_SHARE=0.0), patch.multiple("eddyline.spark.form_table", _LARGE=large, _SHARE=part):
             the_same_as_alone(events)
 
     told()

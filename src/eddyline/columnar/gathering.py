@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 
-def tables_of(batches: Iterable[pa.RecordBatch | pa.Table], rows: int) -> Iterator[pa.Table]:
-    """All rows in order, in tables of about so many of them; empty batches make no table. Tables stay what they are.
+def tables_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """All rows in order, in tables of about so many of them; empty batches make no table.
 
     >>> three = pa.record_batch({"x": [1, 2, 3]})
     >>> [table.num_rows for table in tables_of([three, three.slice(3), three, three], 5)]
@@ -17,9 +17,6 @@ def tables_of(batches: Iterable[pa.RecordBatch | pa.Table], rows: int) -> Iterat
     waiting: list[pa.RecordBatch] = []
     gathered = 0
     for batch in batches:
-        if isinstance(batch, pa.Table):
-            yield batch
-            continue
         if batch.num_rows:
             waiting.append(batch)
             gathered += batch.num_rows

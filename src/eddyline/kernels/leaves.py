@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import duckdb
 import pyarrow as pa
 
-from eddyline.kernels.matching import Match, Piece
+from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
 from eddyline.log.storage import Storage
@@ -61,7 +61,7 @@ class Leaves:
         ((count,),) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()
         return int(count)
 
-    def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[Piece] | None:
+    def matched(self, place: Place, match: Match, storage: Storage) -> Iterator[tuple[str, pa.Table]] | None:
         """What a filter that works share has found for one of them; it is asked for the first. None: not this time."""
         shared = place.shared
         if shared.name not in self._matched:
@@ -74,7 +74,7 @@ class Leaves:
             self._for_others += seconds
         self._for_others -= self._cost
         found = self._matched[shared.name]
-        return None if found is None else found.pieces(place.number, match)
+        return None if found is None else found.tables(place.number, match)
 
     def spent_for_others(self) -> float:
         """Seconds of the work that has just been done which are theirs; less than 0: they have spent some for it."""

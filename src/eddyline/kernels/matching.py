@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.costly import Costly, CostlyColumns
@@ -58,24 +57,6 @@ class Asked:
     name: str  # of the form
     filter: Filter
     columns: Mapping[str, str]  # by attribute of the filter, the column of the rows that it is
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Pairs of a row and a member that wants it, by member; first of all there is an empty one for each leaf."""
-
-    leaf: str
-    rows: pa.Table
-    places: Ints
-    members: Ints
-
-    @classmethod
-    def empty(cls, leaf: str, rows: pa.Table) -> Piece:
-        return cls(leaf, rows.slice(0, 0), np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-    def table(self, number: str) -> pa.Table:
-        """The row of each pair, and the member under this name."""
-        return self.rows.take(pa.array(self.places)).append_column(number, pa.array(self.members))
 
 
 @dataclass(frozen=True)
@@ -128,12 +109,14 @@ class Match:
             lines.append(f"{asked.leaf}: those rows once for each member of form {asked.name} who wants them, by {by}")
         return lines
 
-    def pieces(self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies) -> Iterator[Piece]:
-        """What members want, leaf by leaf, so many pairs at a time."""
+    def tables(
+        self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
         kept = rows.select(list(self.kept))
         for leaf in self.leaves:
-            yield Piece.empty(leaf, kept)
+            yield leaf, kept.slice(0, 0).append_column(self.number, pa.array([], pa.int64()))
         computed = CostlyColumns(rows, self.costly, connection, storage)
         for asked in self.asked:
             filter_ = _filter(asked.filter, storage)
@@ -142,7 +125,7 @@ class Match:
             given = _attributes(asked, rows, chosen, computed)
             for found in filter_.matches_in_pieces(given, MOST_PAIRS):
                 places = found.rows if chosen is None else chosen[found.rows]
-                yield Piece(asked.leaf, kept, places, found.members)
+                yield asked.leaf, kept.take(pa.array(places)).append_column(self.number, pa.array(found.members))
 
     def _routed(
         self, asked: Asked, filter_: GroupedFilter, rows: pa.Table, computed: CostlyColumns, eddies: Eddies

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.grouped.form import Form
-from eddyline.kernels.matching import MOST_PAIRS, Asked, Match, Piece, Reading, adapt
+from eddyline.kernels.matching import MOST_PAIRS, Asked, Match, Reading, adapt
 from eddyline.kernels.places import Ints
 from eddyline.log.storage import Storage
 
@@ -80,19 +80,19 @@ class Shared:
         self._rows, self._columns, self._found = rows, columns, found
         self._places = {place for place, _ in found}
 
-    def pieces(self, place: int, match: Match) -> Iterator[Piece] | None:
-        """As `Match.pieces` gives them; None if it has to ask that."""
-        return self._pieces(place, match) if place in self._places else None
+    def tables(self, place: int, match: Match) -> Iterator[tuple[str, pa.Table]] | None:
+        """As `Match.tables` gives them; None if it has to ask that."""
+        return self._tables(place, match) if place in self._places else None
 
-    def _pieces(self, place: int, match: Match) -> Iterator[Piece]:
+    def _tables(self, place: int, match: Match) -> Iterator[tuple[str, pa.Table]]:
         assert match.reading is not None
         own = [self._columns.of(match.reading.columns[name]) for name in match.kept]
         kept = self._rows.select(own).rename_columns(list(match.kept))
         for leaf in match.leaves:
-            yield Piece.empty(leaf, kept)
+            yield leaf, kept.slice(0, 0).append_column(match.number, pa.array([], pa.int64()))
         for leaf in match.leaves:
             for rows, members in self._found.pop((place, leaf)):
-                yield Piece(leaf, kept, rows, members)
+                yield leaf, kept.take(pa.array(rows)).append_column(match.number, pa.array(members))
 
 
 class _Columns:

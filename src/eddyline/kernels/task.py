@@ -26,21 +26,18 @@ from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.leaves import Leaves
-from eddyline.kernels.matching import Match, Piece
+from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
-from eddyline.log.pairs import MOST_TUPLES, ONCE, answers_in, is_paired, paired
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import Stretch, stretches_of
 
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
-#: from so many answers to a tuple on it is written once, and not once for each
-_WRITTEN_ONCE = 2
 WINDOW = "_window"
 #: the index or iteration that a window is at, or the index that a looked-up row is for
 PLACE = "_k0"
@@ -80,7 +77,6 @@ class Work:
     together: Together | None = None  # … and if some do, how it is shared
     filtered: Place | None = None  # if what it matches is found together with what others match
     reads: int = 0  # rows of the segments that it opens
-    once: bool = True  # whether tuples may be written once for all who want them: its own log is not read by it
     doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
     otherwise: Work | None = None  # … and this is the work to do
     holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
@@ -123,7 +119,7 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
     yield Reference(work.stage, None, seconds=time.monotonic() - began - leaves.spent_for_others())
 
 
-def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch | pa.Table]:
+def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
     with bound(work, leaves) as connection:
         if work.by_row and work.plain is not None and len(work.found) == 1:
             yield from _taken(work, work.plain, leaves, eddies)
@@ -174,38 +170,12 @@ def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
         return cast(list[pa.RecordBatch], rows.to_batches())
 
 
-def _taken(
-    work: Work, plain: Mapping[str, Sources], leaves: Leaves, eddies: Eddies
-) -> Iterator[pa.RecordBatch | pa.Table]:
-    """What was found, as it is: the kernel would pass millions of rows through for nothing.
-
-    Where members share most of their answers, each tuple once, and whose it is.
-    """
-    (match,) = work.found
-    if isinstance(match, Match) and is_shared(work.stage) and work.once:
-        for piece in _pieces(work, match, leaves, eddies):
-            if not piece.members.size:
-                continue
-            if piece.members.size >= _WRITTEN_ONCE * piece.rows.num_rows and piece.rows.num_rows <= MOST_TUPLES:
-                yield _paired(piece, plain[piece.leaf], match.number, work.schema)
-            else:
-                yield from _as_they_are(piece.table(match.number), plain[piece.leaf], work.schema)
-        return
-    for leaf, table in _found(work, match, leaves, eddies):
+def _taken(work: Work, plain: Mapping[str, Sources], leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
+    """What was found, as it is: the kernel would pass millions of rows through for nothing."""
+    for leaf, table in _found(work, work.found[0], leaves, eddies):
         if table.num_rows:
-            yield from _as_they_are(table, plain[leaf], work.schema)
-
-
-def _as_they_are(table: pa.Table, sources: Sources, schema: pa.Schema) -> list[pa.RecordBatch]:
-    columns = [_column(table, source, f) for source, f in zip(sources, schema, strict=True)]
-    return cast(list[pa.RecordBatch], pa.table(columns, schema=schema).combine_chunks().to_batches())
-
-
-def _paired(piece: Piece, sources: Sources, number: str, schema: pa.Schema) -> pa.Table:
-    first, last = int(piece.places.min()), int(piece.places.max())
-    rows = piece.rows.slice(first, last - first + 1)
-    columns = {f.name: _column(rows, s, f) for s, f in zip(sources, schema, strict=True) if s != number}
-    return paired(pa.table(columns), piece.members, piece.places - first)
+            columns = [_column(table, source, f) for source, f in zip(plain[leaf], work.schema, strict=True)]
+            yield from pa.table(columns, schema=work.schema).combine_chunks().to_batches()
 
 
 def _column(table: pa.Table, source: str | int, field_: pa.Field) -> pa.Array | pa.ChunkedArray:
@@ -217,15 +187,12 @@ def _column(table: pa.Table, source: str | int, field_: pa.Field) -> pa.Array | 
 
 def _found(work: Work, match: Match | Selection, leaves: Leaves, eddies: Eddies) -> Iterator[tuple[str, pa.Table]]:
     """The leaves that a match or selection finds, piece by piece; an empty table of each comes first."""
-    if isinstance(match, Match):
-        return ((piece.leaf, piece.table(match.number)) for piece in _pieces(work, match, leaves, eddies))
-    return match.tables(leaves.connection, Storage(work.root), eddies)
-
-
-def _pieces(work: Work, match: Match, leaves: Leaves, eddies: Eddies) -> Iterator[Piece]:
     storage = Storage(work.root)
-    found = None if work.filtered is None else leaves.matched(work.filtered, match, storage)
-    return match.pieces(leaves.connection, storage, eddies) if found is None else found
+    if work.filtered is not None and isinstance(match, Match):
+        found = leaves.matched(work.filtered, match, storage)
+        if found is not None:
+            return found
+    return match.tables(leaves.connection, storage, eddies)
 
 
 def filled(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[None]:
@@ -290,12 +257,7 @@ def kernel() -> duckdb.DuckDBPyConnection:
 
 
 def written(
-    batches: Iterable[pa.RecordBatch | pa.Table],
-    stage: str,
-    batch: int,
-    storage: Storage,
-    folder: str,
-    holds: str = "",
+    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
 ) -> Iterator[Reference]:
     """Rows as segments of a stage's log; with `holds`, those without a weight tell where corrections are withheld."""
     for table in tables_of(batches, SEGMENT_ROWS):
@@ -308,16 +270,16 @@ def written(
                 if not table.num_rows:
                     continue
         # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
-        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}{ONCE if is_paired(table) else '.parquet'}"
+        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
         shared = is_shared(stage)  # each reader wants the rows of one member
-        if shared and not is_paired(table) and not _is_sorted(table.column(QUERY)):
+        if shared and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)
         size = storage.write_table(path, table, QUERY if shared else None)
         number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
         index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
         place = bounds_of(table, PLACE) if PLACE in table.column_names else None
-        segment = Segment(path, answers_in(table), size, (batch, batch), index, bounds_of(table, TICK), minus, place)
+        segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus, place)
         yield Reference(stage, segment)
 
 

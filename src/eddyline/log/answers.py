@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
-from eddyline.log.pairs import ONCE, answers_of, spread
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -64,11 +63,8 @@ def read_segments(
     """
     tables = []
     for segment in segments:
-        if seat is not None and segment.path.endswith(ONCE):
-            table = answers_of(storage, segment.path, seat.number, seat.number if before is None else before - 1)
-        else:
-            table = spread(storage.read_table(segment.path, rows=None if seat is None else _wanted(seat, before)))
-        table = _as_of(table, segment)
+        rows = None if seat is None else _wanted(seat, before)
+        table = _as_of(storage.read_table(segment.path, rows=rows), segment)
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)

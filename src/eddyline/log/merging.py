@@ -16,7 +16,6 @@ import pyarrow as pa
 from eddyline.errors import StorageUnusable
 from eddyline.log.adding import added_up, is_added_up
 from eddyline.log.answers import QUERY, committed_late, is_shared, with_batch
-from eddyline.log.pairs import merged
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -42,14 +41,12 @@ class Merge:
         try:
             if is_added_up(self.log):
                 return storage.write_table(self.path, added_up([storage.read_table(part.path) for part in self.parts]))
+            order = QUERY if is_shared(self.log) else None
             late = {part.path: batch for part in self.parts if (batch := self._committed_late(part)) is not None}
             parts = [part.path for part in self.parts]
-            if is_shared(self.log):
-                tables = [_as_of(storage.read_table(path), late.get(path)) for path in parts]
-                return storage.write_table(self.path, merged(tables), QUERY)
             if not late:
-                return storage.merge_tables(self.path, parts)
-            return storage.merge_tables(self.path, parts, lambda path, table: _as_of(table, late.get(path)))
+                return storage.merge_tables(self.path, parts, order)
+            return storage.merge_tables(self.path, parts, order, lambda path, table: _as_of(table, late.get(path)))
         except StorageUnusable:
             return 0
 

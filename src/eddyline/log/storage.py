@@ -141,28 +141,6 @@ class Storage:
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(self.path(name), problem) from problem
 
-    def read_parts(self, name: str, order: str, first: int, last: int, columns: list[str]) -> tuple[pa.Table, pa.Table]:
-        """Of a file in the order of a column: some columns of the rows with these values of it, and those without any.
-
-        The latter, which are the last, have all columns. Of the others those far from what is wanted are not even read.
-        """
-        try:
-            with pq.ParquetFile(self.path(name), filesystem=self._fs, memory_map=self.local) as file:
-                place = file.schema_arrow.get_field_index(order)
-                near, without, count = [], [], 0
-                for group in range(file.num_row_groups):
-                    bounds = file.metadata.row_group(group).column(place).statistics
-                    if bounds.null_count:
-                        without.append(group)
-                        count += bounds.null_count
-                    if bounds.has_min_max and bounds.min <= last and bounds.max >= first:
-                        near.append(group)
-                some, rest = file.read_row_groups(near, columns), file.read_row_groups(without)
-                value = pc.field(order)
-                return some.filter((value >= first) & (value <= last)), rest.slice(rest.num_rows - count)
-        except (pa.ArrowException, OSError) as problem:
-            raise unreadable(self.path(name), problem) from problem
-
     def dataset(self, paths: Sequence[str]) -> ds.Dataset:
         """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
         try:
@@ -175,13 +153,18 @@ class Storage:
         self,
         name: str,
         parts: Sequence[str],
+        order: str | None = None,
         mend: Callable[[str, pa.Table], pa.Table] = lambda part, table: table,
     ) -> int:
         """Write the rows of some Parquet files one after the other into one; returns its size.
 
-        No more than one of them is in memory at a time. A column that some of them lack is NULL there. `mend` may
-        change the values of a part.
+        No more than one of them is in memory at a time, unless all are to be in the `order` of a column. A column that
+        some of them lack is NULL there. `mend` may change the values of a part.
         """
+        if order is not None:
+            tables = [mend(part, self.read_table(part)) for part in parts]
+            together = pa.concat_tables(tables, promote_options="default")
+            return self.write_table(name, together.sort_by(order), order)
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)

@@ -133,7 +133,6 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         functions=_functions(stage),
         few=few,
         reads=reads,
-        once=stage.revise is None,
         grouping=None if grouping is None else replace(grouping, reads=reads),
     )
 
