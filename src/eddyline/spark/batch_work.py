@@ -35,7 +35,7 @@ from eddyline.spark.routes import Routes
 from eddyline.spark.showing import ask_again
 from eddyline.spark.spans import LOW, Spans
 from eddyline.spark.stages import SLICES, Stage, numbered_by
-from eddyline.spark.standing import Standing
+from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
@@ -339,7 +339,7 @@ class BatchWork:
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
-            if way.stages[piece.stage] is not stage:
+            if of_the_past(query, way.stages)[piece.stage] is not stage:
                 return None
             mine, (before, now) = piece.logs(mine), piece.clocks(now)
         elif had is None:

@@ -31,7 +31,7 @@ from eddyline.spark.past import Progress, extent_of
 from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
 from eddyline.spark.source import ENTRY
-from eddyline.spark.standing import Standing
+from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.tables import Tables
 
@@ -202,7 +202,7 @@ class Executor:
             lane = None if self._lanes is None else self._lanes.get(name)
             if lane is None or lane.whole is None:
                 return Progress()
-            return lane.whole.progress(position.past, len(query.stages))
+            return lane.whole.progress(position.past, len(of_the_past(query, query.stages)))
 
     def is_late(self, name: str) -> bool:
         """Whether a query is answered less far than the common batch."""
@@ -458,13 +458,14 @@ class Executor:
         """The next piece of the past."""
         assert self._policy is not None
         logs = given_logs(self._journal, self._extents, at.entry, ())
-        for stage in query.stages[: past.stage]:
+        stages = of_the_past(query, query.stages)
+        for stage in stages[: past.stage]:
             logs[stage.name] = derived_log(stage, self.results.stages.get(stage.name))
-        stage = query.stages[past.stage]
+        stage = stages[past.stage]
         begun = self.results.stages.get(stage.name)
         start = query.start if begun is None else begun.start
         lane.whole = extent_of(stage, logs, start, at.closed)
         if past.done is None:
             lane.pace.forget()  # the stage before counted something else
         piece = lane.whole.piece(past, self._policy.size(lane.pace))
-        return Stretch(at, at, (), logs, piece), piece.behind(at, len(query.stages)), piece.size
+        return Stretch(at, at, (), logs, piece), piece.behind(at, len(stages)), piece.size

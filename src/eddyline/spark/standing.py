@@ -9,7 +9,7 @@ from typing import Any
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.moment import Beginning
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import SLICES, Stage
 
 
 @dataclass
@@ -36,3 +36,8 @@ class Standing:
 
     def settle(self) -> None:
         """Get ready for a batch."""
+
+
+def of_the_past(query: Standing, stages: Sequence[Stage]) -> list[Stage]:
+    """The stages that answer what has passed: who keeps slices only while that pays keeps none of it."""
+    return [stage for stage in stages if not (query.chooses and stage.kind == SLICES)]
