@@ -76,10 +76,8 @@ def agree(
     plain: Callable[[list[Any]], list[Any]] = lambda answers: answers,
 ) -> None:
     """`plain`: what is left of answers without what may differ."""
-    sql = "".join(f"{query};\n" for query in several)
-    if revisions != "upstream":
-        how = f"WITH (revisions = '{revisions}')"
-        sql = "".join(f"CREATE QUERY q{number} {how} AS {query};\n" for number, query in enumerate(several, 1))
+    how = f"WITH (revisions = '{revisions}')"
+    sql = "".join(f"CREATE QUERY q{number} {how} AS {query};\n" for number, query in enumerate(several, 1))
     session = run(sql, given_data, batch_rows)
     wanted = session.collected
     answers, rejects = spark_answers(sql, given_data, batch_rows)

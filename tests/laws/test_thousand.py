@@ -3,7 +3,6 @@ input: what each should say is computed once, for all of them, by a database tha
 
 from __future__ import annotations
 
-import inspect
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -107,14 +106,7 @@ _SCHEMA = pa.schema({"_op": pa.string(), "_ref": pa.int64(), **dict.fromkeys("ab
 
 
 def _stand(db: eddyline.Database, template: str, members: pa.Table, way: str) -> list[str]:
-    constants = members.drop_columns(["member"])
-    if way == "upstream" or "revisions" in inspect.signature(type(db.queries).__call__).parameters:
-        how = {} if way == "upstream" else {"revisions": way}
-        return db.queries(template, constants, name="n", **how).names
-    for number, row in enumerate(constants.to_pylist(), 1):
-        text = template.replace(":low", str(row["low"])).replace(":other", str(row["other"]))
-        db.sql(f"CREATE QUERY \"n.{number}\" WITH (revisions = '{way}') AS {text}".replace('"', "`"))
-    return [f"n.{number}" for number in range(1, len(constants) + 1)]
+    return db.queries(template, members.drop_columns(["member"]), name="n", revisions=way).names
 
 
 def _folded(db: eddyline.Database, names: list[str]) -> list[tuple[Any, ...]]:

@@ -83,6 +83,3 @@ class WindowRevise(WindowOp):
 
     def check(self) -> None:
         _check(self.revise)
-
-
-Revising = StreamRevise | WindowRevise

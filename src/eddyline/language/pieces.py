@@ -57,11 +57,6 @@ class Piece:
     def position(self) -> Position:
         return Position(self.start, self.start + len(self.text))
 
-    @property
-    def name_position(self) -> Position:
-        at = self.start + self.name_at
-        return Position(at, at + len(self.name or ""))
-
 
 def pieces(script: str) -> Iterator[Piece]:
     """The pieces of a script in their order; what lies between them is white space."""

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.key import has_it_already, moved_too_far, nobody_has, shown_key, without_key, would_both_have
+from eddyline.algebra.key import has_it_already, moved_too_far, nobody_has, shown_key, would_both_have
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import DuplicateKey, MissingKey
+from eddyline.errors import DuplicateKey
 from eddyline.log.journal import StreamState
 from eddyline.log.key_loops import AS_IT_IS, DELETE, INSERT, NOBODY, OTHER, REPLACE, REVISES, TOO_FAR, decide
 from eddyline.log.key_runs import KeyRuns
@@ -180,12 +180,6 @@ class KeyedStream:
         for at in np.flatnonzero(holders >= 0)[:1].tolist():
             key = self._shown(new, at)
             raise DuplicateKey(would_both_have(int(holders[at]), int(mine[at]), self._extent.name, key))
-
-    def check_present(self, new: pa.Table) -> None:
-        """Raise if an UPDATE would leave a tuple without a key."""
-        for name in self._names:
-            if new.column(name).null_count:
-                raise MissingKey(without_key(self._extent.name, name))
 
     # -- what was written ---------------------------------------------------------------------------------------------
 

@@ -40,14 +40,20 @@ def joined_spans(some: Iterable[Spans], most: int = _SPANS) -> Spans:
 
 
 def _few(first: Array, last: Array, most: int) -> Spans:
-    """Stretches in order, given where each begins and how far it and those before it go."""
+    return tuple((int(first[a]), int(last[b])) for a, b in zip(*parts_of(first, last, most), strict=True))
+
+
+def parts_of(first: Array, last: Array, most: int) -> tuple[Array, Array]:
+    """Of stretches in order, given where each begins and how far it and those before it go: which make up one.
+
+    Those that meet are one, and where there are too many, those with the smallest gaps between them.
+    """
     gaps = first[1:] - last[:-1]
     cuts = np.flatnonzero(gaps > 1)
     if len(cuts) > most - 1:
         cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(most - 1) :]])
     starts = np.concatenate([[0], cuts + 1])
-    ends = np.concatenate([cuts, [len(first) - 1]])
-    return tuple((int(first[a]), int(last[b])) for a, b in zip(starts, ends, strict=True))
+    return starts, np.concatenate([cuts, [len(first) - 1]])
 
 
 def _different(values: Array) -> Array:

@@ -11,22 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from eddyline.log.spans import parts_of
+
+Array = Any
+
 #: both ends inclusive, and how many results at most
 Stretch = tuple[int, int, int]
 #: what a record keeps of one stage stays small
 MOST = 64
 
 
-def stretches_of(places: np.ndarray[Any, Any]) -> tuple[Stretch, ...]:
+def stretches_of(places: Array) -> tuple[Stretch, ...]:
     """The places of single results as few stretches.
 
     >>> stretches_of(np.array([20, 10, 10, 11]))
     ((10, 11, 3), (20, 20, 1))
     """
     values, counts = np.unique(places, return_counts=True)
-    cuts = np.flatnonzero(np.diff(values) > 1) + 1
-    parts = zip(np.split(values, cuts), np.split(counts, cuts), strict=True)
-    return fewer([(int(part[0]), int(part[-1]), int(number.sum())) for part, number in parts if len(part)])
+    return _few(values, values, counts)
 
 
 def fewer(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
@@ -35,16 +37,16 @@ def fewer(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
     >>> fewer([(5, 9, 1), (1, 2, 2), (8, 12, 3)])
     ((1, 2, 2), (5, 12, 4))
     """
-    found: list[Stretch] = []
-    for low, high, count in sorted(stretches):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(high, found[-1][1]), found[-1][2] + count)
-        else:
-            found.append((low, high, count))
-    while len(found) > MOST:
-        at = min(range(1, len(found)), key=lambda i: found[i][0] - found[i - 1][1])
-        found[at - 1 : at + 1] = [(found[at - 1][0], found[at][1], found[at - 1][2] + found[at][2])]
-    return tuple(found)
+    some = np.array(sorted(stretches), dtype=np.int64).reshape(-1, 3)
+    return _few(some[:, 0], np.maximum.accumulate(some[:, 1]), some[:, 2])
+
+
+def _few(first: Array, last: Array, counts: Array) -> tuple[Stretch, ...]:
+    if not len(first):
+        return ()
+    starts, ends = parts_of(first, last, MOST)
+    numbers = np.add.reduceat(counts, starts)
+    return tuple((int(first[a]), int(last[b]), int(n)) for a, b, n in zip(starts, ends, numbers, strict=True))
 
 
 def without(stretches: Sequence[Stretch], spans: Iterable[tuple[int, int]]) -> tuple[Stretch, ...]:

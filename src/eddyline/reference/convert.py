@@ -82,7 +82,7 @@ def to_stream(
     share: Share,
     in_order: bool = False,
     withholding: Withholding | None = None,
-    flushed: Flushed = lambda: False,
+    flushed: Flushed = lambda number: False,
 ) -> Iterator[StreamElement]:
     """What each window contributes, with its tick and a running index.
 
@@ -97,9 +97,9 @@ def to_stream(
     sequence = _Sequence()
     given: dict[Key, list[tuple[int, Stamped]]] = {}
     withheld: set[Key] = set()  # windows of whose contribution a correction is withheld
-    for changes, clock in batches(elements):
+    for number, (changes, clock) in enumerate(batches(elements)):
         affected = sequence.apply(changes)
-        if flushed():
+        if flushed(number):
             later = withheld.difference(affected) & sequence.windows.keys()
             affected += sorted(later, key=lambda key: sequence.windows[key].order)
         _inherit(affected, sequence.windows, given)
@@ -108,7 +108,7 @@ def to_stream(
             rows = [] if window is None else share(window.rows, sequence.previous(key))
             before = given.pop(key, [])
             withheld.discard(key)
-            if withholding is not None and window is not None and not flushed():
+            if withholding is not None and window is not None and not flushed(number):
                 true, rows = rows, list(withholding.rows([s.row for _, s in before if s.tick == window.tick], rows))
                 if not same_rows(true, rows):
                     withheld.add(key)

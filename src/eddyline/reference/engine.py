@@ -26,13 +26,14 @@ from eddyline.reference.feed import Feed
 class Context:
     """What the leaves of a plan read from, and the tick at which the query starts (None while nothing has come).
 
-    `flushes` tells whether the present batch shows what is withheld: by the query itself, or by one that it reads.
+    `flushes` tells whether a batch, given by its number, shows what is withheld: by the query itself, or by one that it
+    reads.
     """
 
     feed: Feed
     start: int | None
     table: Callable[[str], Sequence[Values]]
-    flushes: Callable[[str | None], bool] = lambda query: False
+    flushes: Callable[[int, str | None], bool] = lambda number, query: False
 
 
 Elements = Iterator[Any]
@@ -71,7 +72,7 @@ def _to_stream(node: Operator, elements: Elements, **options: Any) -> Elements:
 
 
 def _shown_windows(node: revision.WindowRevise, context: Context, elements: Elements) -> Elements:
-    shown = withholding.windows(node.revise, elements, lambda: context.flushes(None))
+    shown = withholding.windows(node.revise, elements, lambda number: context.flushes(number, None))
     if not isinstance(node.input, relational.WindowSort):
         return shown
     return per_window.sort(replace(node.input, limit=None, offset=0), shown)  # what is shown is in its own order
@@ -80,7 +81,7 @@ def _shown_windows(node: revision.WindowRevise, context: Context, elements: Elem
 def _shown_of_windows(node: revision.StreamRevise, context: Context) -> Elements:
     """What a window contributes to a stream is compared with what it has contributed, row by row."""
     (below,) = node.input.inputs
-    rows, flushed = withholding.Withholding(node.revise), lambda: context.flushes(node.of)
+    rows, flushed = withholding.Withholding(node.revise), lambda number: context.flushes(number, node.of)
     return _to_stream(node.input, build(below, context), withholding=rows, flushed=flushed)
 
 
@@ -101,7 +102,7 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     stream.RStream: lambda n, c, e: _to_stream(n, e),
     stream.IStream: lambda n, c, e: _to_stream(n, e),
     stream.DStream: lambda n, c, e: _to_stream(n, e),
-    revision.StreamRevise: lambda n, c, e: withholding.tuples(n.revise, e, lambda: c.flushes(n.of)),
+    revision.StreamRevise: lambda n, c, e: withholding.tuples(n.revise, e, lambda number: c.flushes(number, n.of)),
     revision.WindowRevise: _shown_windows,
     window.Scan: _scan,
     window.OneRow: _one_row,

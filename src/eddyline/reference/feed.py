@@ -14,10 +14,14 @@ Arrived = Change | TagElement | Attach
 
 @dataclass(frozen=True)
 class Batch:
-    """What came between two ends of a batch, by extent, and the clock at its end."""
+    """What came between two ends of a batch, by extent, and the clock at its end.
+
+    `flushed`: whose withheld corrections it shows, if somebody has asked for that.
+    """
 
     elements: Mapping[str, tuple[Arrived, ...]]
     clock: Clock
+    flushed: str | None = None
 
 
 @dataclass

@@ -8,12 +8,13 @@ answer has changed. A stream inside of a query is answered first; its own change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause, Trace, traces, worse
 from eddyline.algebra.node import Operator, StreamOp
 from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.revision import StreamRevise, WindowRevise
 from eddyline.algebra.stream import (
     RStream,
     StreamAcquire,
@@ -84,9 +85,13 @@ class _Query:
         self._context, self._inner = context, inner
         self._plan = self._without_inner_streams(plan)
         self._streams = [op.name for op in self._plan.walk() if isinstance(op, StreamReceive | StreamAcquire)]
+        withholds = isinstance(self._plan, StreamRevise | WindowRevise)
+        self._root = self._plan.inputs[0] if withholds else self._plan  # what decides where an answer comes from
 
     def _without_inner_streams(self, node: Operator) -> Operator:
         """A stream that is made inside of the plan is answered first, and then read like any other."""
+        if isinstance(node, StreamRevise):  # what is withheld of a stream is a part of making it
+            return node.with_inputs(self._without_inner_streams(node.input))
         return node.with_inputs(
             *(
                 self._answered(operator)
@@ -102,10 +107,10 @@ class _Query:
         name, said = f"#{len(self._inner) + 1}", query.told()
         self._inner[name] = [one for one in said if one.causes is not None]
         batches = [
-            Batch({**batch.elements, name: tuple(one.element for one in said if one.batch == number)}, batch.clock)
+            replace(batch, elements={**batch.elements, name: tuple(o.element for o in said if o.batch == number)})
             for number, batch in enumerate(query._context.feed.batches)
         ]
-        self._context = Context(Feed(batches), self._context.start, self._context.table)
+        self._context = replace(self._context, feed=Feed(batches))
         return StreamReceive(name, plan.schema)
 
     # -- what was corrected -------------------------------------------------------------------------------------------
@@ -163,12 +168,12 @@ class _Query:
             return before.closed is not None and element.tick <= before.closed
         if not isinstance(element, Change):
             return False
-        if isinstance(self._plan, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
+        if isinstance(self._root, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
             return any(element.index in changes for changes in revised.values())
         if element.old is not None:
             return True
         assert element.new is not None
-        hops = any(isinstance(op, HopWindow) for op in self._plan.walk())
+        hops = any(isinstance(op, HopWindow) for op in self._root.walk())
         due = before.reached if hops else before.closed  # a hopping window is over before its tick is closed
         return due is not None and element.new.tick <= due
 
@@ -178,16 +183,16 @@ class _Query:
         self, revised: dict[str, dict[int, Change]], now: Clock
     ) -> list[Callable[[Any], dict[tuple[str, int], str]]]:
         everything = {(stream, index): BATCH for stream, changes in revised.items() for index in changes}
-        if isinstance(self._plan, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
+        if isinstance(self._root, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
             return [lambda element: {at: ROW for at in everything if at[1] == element.index}]
-        if any(type(operator).__module__.endswith(".tag") for operator in self._plan.walk()):
+        if any(type(operator).__module__.endswith(".tag") for operator in self._root.walk()):
             return [lambda element: everything]  # tags decide too
-        if isinstance(self._plan, StreamLookup):
+        if isinstance(self._root, StreamLookup):
             beside = self._beside(revised)
             return [beside, lambda element: everything]
         places = [
             (trace, at, place)
-            for trace in traces(self._plan if not isinstance(self._plan, StreamOp) else self._plan.inputs[0])
+            for trace in traces(self._root if not isinstance(self._root, StreamOp) else self._root.inputs[0])
             for at, place in self._places(trace, revised, now)
         ]
 
@@ -210,9 +215,9 @@ class _Query:
 
     def _beside(self, revised: dict[str, dict[int, Change]]) -> Callable[[Any], dict[tuple[str, int], str]]:
         """A tuple beside rows of a table shows itself."""
-        assert isinstance(self._plan, StreamLookup)
-        versions = list(self._versions(self._plan.input, revised))
-        width = len(self._plan.input.schema)
+        assert isinstance(self._root, StreamLookup)
+        versions = list(self._versions(self._root.input, revised))
+        width = len(self._root.input.schema)
 
         def found(element: Any) -> dict[tuple[str, int], str]:
             return {
@@ -282,7 +287,7 @@ class _Query:
 
     def _is_at(self, trace: Trace, place: Place, element: Any, tick: int) -> bool:
         """Whether a change of the answer at a tick is one of a window that the version is in."""
-        leaf, root = trace.leaf, self._plan
+        leaf, root = trace.leaf, self._root
         if not trace.alone:
             return isinstance(leaf, RowWindow | LoopWindow) or place.first <= tick <= place.last - (
                 0 if isinstance(leaf, RangeWindow | LatestRowsWindow) else 1
@@ -301,7 +306,7 @@ class _Query:
 
     def _is_exact(self, trace: Trace) -> bool:
         """Whether nothing but its places and its group decides where a version is."""
-        leaf, root = trace.leaf, self._plan
+        leaf, root = trace.leaf, self._root
         untold = isinstance(leaf, RowWindow) or (isinstance(leaf, LoopWindow) and not isinstance(root, RStream))
         if untold and isinstance(root, StreamOp) and not isinstance(root, RelationChanges):
             return False  # an answer does not tell which window it is of

@@ -22,7 +22,7 @@ from eddyline.reference.expression import compile_expression
 from eddyline.reference.value import group_key, row_key
 
 #: whether everything is to be shown as it is, in the batch that ends
-Flushed = Callable[[], bool]
+Flushed = Callable[[int], bool]
 
 
 class Withholding:
@@ -65,14 +65,14 @@ def windows(revise: ReviseIf, elements: Iterator[WindowElement], flushed: Flushe
     withholding = Withholding(revise)
     shown: dict[Any, Window] = {}
     true: dict[Any, Window | None] = {}  # of the windows of which something is withheld
-    for changes, clock in batches(elements):
+    for number, (changes, clock) in enumerate(batches(elements)):
         touched = {change.key: change.new for change in changes}
-        if flushed():
+        if flushed(number):
             touched = {**true, **touched}
         for key, window in touched.items():
             old, new = shown.get(key), window
             true.pop(key, None)
-            if old is not None and window is not None and old.tick == window.tick and not flushed():
+            if old is not None and window is not None and old.tick == window.tick and not flushed(number):
                 new = window._replace(rows=withholding.rows(old.rows, window.rows))
                 if not same_rows(new.rows, window.rows):
                     true[key] = window
@@ -96,9 +96,9 @@ def tuples(revise: ReviseIf, elements: Iterator[StreamElement], flushed: Flushed
     withholding = Withholding(revise)
     shown: dict[int, Stamped] = {}
     true: dict[int, Stamped] = {}  # of the tuples whose correction is withheld
-    for changes, clock in batches(elements):
+    for number, (changes, clock) in enumerate(batches(elements)):
         touched = {change.index: change.new for change in changes if isinstance(change, Change)}
-        if flushed():
+        if flushed(number):
             touched = {**true, **touched}
         for index, new in touched.items():
             old = shown.get(index)
@@ -107,7 +107,7 @@ def tuples(revise: ReviseIf, elements: Iterator[StreamElement], flushed: Flushed
                 old is not None
                 and new is not None
                 and old.tick == new.tick
-                and not flushed()
+                and not flushed(number)
                 and not withholding.matters(old.row.values, new.row.values)
             ):
                 true[index], new = new, old

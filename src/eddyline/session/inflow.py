@@ -180,9 +180,9 @@ class Inflow:
         self.feed.batches.append(Batch(elements, Clock(self.reached, closed)))
         return True
 
-    def empty_batch(self) -> None:
+    def flush_batch(self, flushed: str) -> None:
         """A batch that brings nothing, for those who have something to say nevertheless."""
-        self.feed.batches.append(Batch({}, Clock(self.reached, self._closed)))
+        self.feed.batches.append(Batch({}, Clock(self.reached, self._closed), flushed))
 
     def _before_reached(self) -> int | None:
         return None if self.reached is None else self.reached - 1

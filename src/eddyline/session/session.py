@@ -56,8 +56,6 @@ class Session(ScriptRun):
         self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._tables: dict[str, list[tuple[object, ...]]] = {}
         self._flowed = False
-        self._flushing: str | None = None  # the query whose corrections are shown in this batch, ALL for those of all
-        self._catching_up = False  # whether a query sees what came before it
 
     def _set_aside(self, arrival: Arrival, reason: str) -> None:
         self._on_reject(Reject(arrival.extent, arrival.file, arrival.line, arrival.text, reason))
@@ -121,18 +119,15 @@ class Session(ScriptRun):
 
     def _flush_revisions(self, query: str | None) -> Iterator[Answer]:
         yield from self._batch()
-        self._flushing = ALL if query is None else query.lower()
-        try:
-            self._inflow.empty_batch()
-            yield from self._steps_of(())
-        finally:
-            self._flushing = None
+        self._inflow.flush_batch(ALL if query is None else query.lower())
+        yield from self._steps_of(())
 
-    def _flushes(self, reader: str, query: str | None) -> bool:
-        """Whether what a query withholds is shown; `reader` is that query, or one that reads it."""
-        if self._flushing is None:
-            return self._catching_up
-        return self._flushing in (ALL, reader.lower(), query)
+    def _flushes(self, reader: str, begun: int, number: int, query: str | None) -> bool:
+        """Whether a batch shows what a query withholds; `reader` is that query, or one that reads it.
+
+        Of its first answers, over the batches that had come when it began, none is withheld.
+        """
+        return number < begun or self._inflow.feed.batches[number].flushed in (ALL, reader.lower(), query or ALL)
 
     def _register(self, step: Register) -> Iterator[Answer]:
         self._starts.of(step.query.streams)  # reads the files once, before they flow
@@ -153,15 +148,13 @@ class Session(ScriptRun):
         for name, query in waiting.items():
             standing, reporter = self._standing[name] = self._started(name, query, self._inflow.feed)
             self._contexts[name] = standing.plan, standing.context, query
-            self._catching_up = True  # these are its first answers, of which none is withheld
             for _ in self._inflow.feed.batches:
                 yield from reporter.report(standing.step())
-            self._catching_up = False
 
     def _started(self, name: str, query: BoundQuery, feed: Feed) -> tuple[StandingQuery, Reporter]:
         plan = optimize(behind_taggers(query.plan, self._taggers_before(name)), self._without_rules).plan
         start = query.started(self._starts.of(query.streams))
-        flushes = partial(self._flushes, name)
+        flushes = partial(self._flushes, name, len(feed.batches))
         context = Context(feed, start, lambda table: self._tables[table], flushes)
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
         reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)

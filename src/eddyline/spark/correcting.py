@@ -175,7 +175,12 @@ class Corrections:
         upstream = lines.tuples.seconds(outlook.tuples)
         beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
         downstream = lines.slices.seconds(outlook.slices) + beside
-        known.debt = max(0.0, _FADES * known.debt + keeping + min(upstream, downstream) - upstream)
+        if outlook.reach:
+            known.debt = max(0.0, _FADES * known.debt + keeping + min(upstream, downstream) - upstream)
+        else:
+            # What tuples would cost is not measured while they are not read, and slices are for corrections: without
+            # any, keeping them is for nothing, however long ago and dear the last ones were.
+            known.debt += keeping
         known.told = (
             f"with slices it takes {_ms(downstream)} a batch and {_ms(keeping)} to keep them, "
             f"from tuples it would be {_ms(upstream)}; "

@@ -151,6 +151,7 @@ class Engine:
             if place in self._extents:
                 on = [reach for at, is_stream, reach in self._points.values() if at == place and is_stream]
                 self._extents[place] = replace(self._extents[place], further=tuple(on))
+                self.executor.add_stream(self._extents[place])
                 self.ingest.retention_changed(place)
             wanted = [ticks for at, is_stream, (ticks, _) in self._points.values() if at == place and not is_stream]
             self.executor.points.pop(place, None)

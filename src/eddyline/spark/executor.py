@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eddyline.algebra.retention import horizon_of
 from eddyline.catalog.extent import Extent
 from eddyline.log.journal import Entry, Journal, revised_entries
 from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
@@ -315,7 +314,7 @@ class Executor:
         if not holding:
             return {}
         tops = {name: self._journal.top(name, target.entry) for name in self._extents}
-        horizons = {name: horizon_of(tops[name], extent.retain) for name, extent in self._extents.items()}
+        horizons = {name: extent.horizon(tops[name]) for name, extent in self._extents.items()}
         return settled([stage for query in holding for stage in query.stages], horizons, self.results)
 
     def _results_before(self, batch: int) -> Results:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
-from eddyline.algebra.revision import ReviseIf
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.window import Scan
@@ -95,7 +94,7 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
     if stage.revise is not None:
         view.looked.append(desired.again)
         if said.rows is not None:
-            shown = _as_shown(stage.revise, desired, said.rows, view)
+            shown = _as_shown(stage, desired, said.rows, view)
             desired = replace(desired, rows=shown.rows)
             withheld = shown.withheld.selectExpr(f"{T} AS {TICK}", DIFF, *extra)
     if stage.kind in (STREAM, LOOKUP):
@@ -116,13 +115,13 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
     return _Changes(frame, system, withheld)
 
 
-def _as_shown(revise: ReviseIf, desired: Desired, said: Frame, view: Batch) -> Shown:
+def _as_shown(stage: Stage, desired: Desired, said: Frame, view: Batch) -> Shown:
     """What should be said of windows, with what is shown of them in place of corrections that do not matter."""
     head, columns = desired.head, columns_of(desired.width)
     rows = said.where(f"NOT {HEADER}") if HEADER in said.columns else said
     named = rows.selectExpr(*(f"{TICK} AS {T}" if key == T else key for key in head), *columns, DIFF)
     standing = grouped(named, [*head, *columns], [NET]).where(f"{DIFF} > 0")
-    return as_shown(revise, desired.rows, standing, head, desired.width, view, desired.place)
+    return as_shown(stage, desired.rows, standing, head, desired.width, view, desired.place)
 
 
 def corrects_tuples(stage: Stage, view: Batch, had: StageResult | None) -> bool:
@@ -145,7 +144,7 @@ def _corrected(stage: Stage, view: Batch, had: StageResult, system: list[str]) -
     segments = [segment for segment in had.segments if ticks.meets(*segment.tick)]
     said = _read_log(stage, view, {INDEX: "BIGINT", TICK: "BIGINT", DIFF: "TINYINT"}, segments)
     standing = grouped(said.where(ticks.condition(TICK)), [*head, *columns], [NET]).where(f"{DIFF} > 0")
-    shown = as_shown(stage.revise, desired, standing, head, width, view, TICK)
+    shown = as_shown(stage, desired, standing, head, width, view, TICK)
     plus = shown.rows.selectExpr(*head, *columns, f"1 AS {DIFF}")
     both = plus.unionAll(standing.selectExpr(*head, *columns, f"-1 AS {DIFF}"))
     rows = grouped(both, [*head, *columns], [NET]).where(f"{DIFF} <> 0")

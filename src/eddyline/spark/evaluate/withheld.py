@@ -12,6 +12,7 @@ from eddyline.log.segment import DIFF
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.stages import Stage
 
 #: of a pair, whether the result is shown as it was
 _HELD = "_held"
@@ -25,16 +26,16 @@ class Shown:
     withheld: Frame
 
 
-def as_shown(
-    revise: ReviseIf, rows: Frame, shown: Frame, head: list[str], width: int, batch: Batch, place: str
-) -> Shown:
+def as_shown(stage: Stage, rows: Frame, shown: Frame, head: list[str], width: int, batch: Batch, place: str) -> Shown:
     """The rows that should be said, with those that stay as they are `shown`: both have `head` and c0, c1, …
 
     `head` tells the window, or the tuple; among its rows they are paired by keys and, in a query class, by members.
     """
+    revise = stage.revise
+    assert revise is not None
     columns = columns_of(width)
     own = columns[: revise.width]
-    member = columns[-1] if width > revise.width else None
+    member = columns[stage.member] if width > revise.width else None
     alike = [*head, *(columns[key] for key in revise.keys or ()), *([] if member is None else [member])]
     both = rows.selectExpr(*head, *columns, "true AS _is").unionAll(shown.selectExpr(*head, *columns, "false AS _is"))
     over = f"OVER (PARTITION BY {', '.join(alike)})"

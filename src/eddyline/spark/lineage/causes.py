@@ -34,6 +34,8 @@ from eddyline.spark.lineage.versions import Versions, of_stage, of_stream
 from eddyline.spark.stages import LINEAR, LOOKUP, RELATION, SLICES, WINDOWS, Stage
 
 Array = Any
+#: where nothing is known but that they came together, so many answers beside revisions are told
+_MOST_PAIRS = 1_000_000
 ANSWER, STREAM, OPERATION, PRECISION = "_answer", "_stream", "_op", "_precision"
 #: answers by number (of a window, a tuple, or a row of the batch) with the revisions that caused them
 CAUSES = pa.schema(
@@ -275,10 +277,10 @@ def _log_name(trace: Trace) -> str:
 
 
 def _everything(revised: Mapping[str, Versions], answers: Array) -> list[tuple[str, pa.Table]]:
-    """Each of some answers beside every revision that there was."""
+    """Each of some answers beside every revision that there was, as far as somebody would read that."""
     found = []
     for name, versions in revised.items():
-        indexes = versions.operations[0]
+        indexes = versions.operations[0][: max(1, _MOST_PAIRS // max(1, len(answers)))]
         pairs = [np.repeat(answers, len(indexes)), np.tile(indexes, len(answers))]
         found.append((name, pa.table([pa.array(column, pa.int64()) for column in pairs], [ANSWER, INDEX])))
     return found
