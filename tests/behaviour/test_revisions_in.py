@@ -227,4 +227,4 @@ def test_a_replacement_with_a_bad_value_leaves_the_old_tuple_standing(tmp_path: 
 
 def _plain(reason: str) -> str:
     """A text is shown in quotes where it came as one: `_ref` is text in some of these formats, a number in others."""
-    return reason.replace("'", "")
+    return reason.replace("'", "").replace('"', "")
