@@ -28,17 +28,24 @@ class Causes:
     def __init__(self, storage: Storage, record: QueryRecord) -> None:
         self._storage, self._record = storage, record
         self._seen, self._corrected = -1, frozenset[int]()
-        functions = Functions(storage)
-        self._definitions = Definitions(frozenset(), functions.load)
-        query: BoundQuery | None = None
-        for definition in StatementLog(storage).read():
-            if _is_another_member(definition, record):
-                continue
-            with functions.known(definition.function), contextlib.suppress(EddylineError):
-                query = self._bound(definition) or query
+        query = self._found(with_members=False) or self._found(with_members=True)
         assert query is not None
         self._known = known(record, optimize(query.plan, frozenset()).plan)
         self._schemas = {extent.name: extent.schema for extent in self._definitions.catalog.extents.values()}
+
+    def _found(self, with_members: bool) -> BoundQuery | None:
+        """The query; None if it reads members of query classes, of which there may be very many, and they are left out.
+
+        What is wrong in other definitions is none of its business.
+        """
+        functions = Functions(self._storage)
+        self._definitions = Definitions(frozenset(), functions.load)
+        query: BoundQuery | None = None
+        for definition in StatementLog(self._storage).read():
+            if with_members or not _is_another_member(definition, self._record):
+                with functions.known(definition.function), contextlib.suppress(EddylineError):
+                    query = self._bound(definition) or query
+        return query
 
     def of_batch(self, batch: int) -> dict[Answer, tuple[Cause, ...]]:
         """The corrections of a batch with their causes; none if it corrected nothing, or is no longer remembered."""
@@ -80,7 +87,8 @@ class Causes:
             return None
         values = self._storage.read_table(many.values)
         types = {field.name: language_type(field.type) for field in values.schema if field.name != NAME}
-        template = self._definitions.bind_template(definition.text, types, many.looks_back, many.since, many.priority)
+        about = many.looks_back, many.since, many.priority, many.revisions, many.revise_if
+        template = self._definitions.bind_template(definition.text, types, *about)
         return with_values(template, values.slice(place, 1))
 
 

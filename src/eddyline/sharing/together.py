@@ -30,9 +30,11 @@ from eddyline.sharing.constants import Taken, has_constants
 from eddyline.sharing.raising import raised
 from eddyline.sharing.shape import SELECTING, UNARY, Carried, Shape, shape_at_any_time
 
-_OUTERMOST = (StreamRevise, WindowRevise, RelationChanges, RStream, IStream, DStream, Instants)
+_TO_STREAMS = (RelationChanges, RStream, IStream, DStream, Instants)
+_OUTERMOST = (StreamRevise, WindowRevise, *_TO_STREAMS)
 _WINDOWS = (TimeWindow, HopWindow, LoopWindow, RangeWindow, LatestRowsWindow, RowWindow)
-_SPINE = (*UNARY, *_OUTERMOST, *_WINDOWS, StreamLookup)
+#: not through what withholds corrections inside: it pairs rows by the places of their columns
+_SPINE = (*UNARY, *_TO_STREAMS, *_WINDOWS, StreamLookup)
 #: where these stand over what members want, each would have windows or indexes of its own that are not counted by row
 _BARRIERS = (RowWindow, StreamLookup)
 

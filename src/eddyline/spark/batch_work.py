@@ -196,8 +196,10 @@ class BatchWork:
 
     def _keeper(self, way: _Way) -> Keeper | None:
         keeper = Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
-        if keeper is not None and way.query.chooses and way.stretch.piece is not None:
-            keeper.choice = UPSTREAM_ONLY  # nothing is corrected in what has passed
+        if keeper is not None and way.stretch.piece is not None:
+            keeper.looks_back = True
+            if way.query.chooses:
+                keeper.choice = UPSTREAM_ONLY  # nothing is corrected in what has passed
         return keeper
 
     def _numbers_due(self, views: Mapping[Stage, Batch]) -> dict[Stage, Batch]:

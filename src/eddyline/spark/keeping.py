@@ -28,6 +28,7 @@ class Keeper:
     had: Mapping[str, StageResult]
     corrections: Corrections
     point: int | None  # how far back a connection point wants slices
+    looks_back: bool = False  # whether what has passed is being answered, which slices have in them as a whole
     choice: Choice | None = None  # None: the query has not begun
     outlook: Outlook | None = None
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
@@ -57,7 +58,7 @@ class Keeper:
             self._choose(view, kept)
         assert self.choice is not None
         if stage is self.answering:
-            return replace(view, slices=kept) if self.choice.from_slices else view
+            return replace(view, slices=kept) if self.choice.from_slices and not self.looks_back else view
         if not self.choice.keeps:
             return None
         if self.choice.anew is None:

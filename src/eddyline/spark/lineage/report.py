@@ -81,7 +81,7 @@ class Report:
         for correction in self._latest(known):
             rows = (*rows_of_query([self.batch(known, correction)]), *rows)
             if len(rows) >= self._most:
-                return rows[-self._most :]
+                return rows[len(rows) - self._most :]
         return rows
 
     def of_stream(self, stream: str, queries: Sequence[Known]) -> Rows:
@@ -92,7 +92,7 @@ class Report:
                 effects.take(stream, known.name, self.batch(known, correction, stream))
                 if len(effects.revisions) >= self._most:
                     break
-        return effects.rows[-self._most :]
+        return effects.rows[max(0, len(effects.rows) - self._most) :]
 
     def effects(self, stream: str, index: int, queries: Sequence[Known]) -> Iterator[tuple[Cause, Answer]]:
         """What the revisions of a tuple have changed, the latest first."""
