@@ -23,8 +23,8 @@ import os
 from eddyline.log import storage
 write = storage.Storage.write_table
 
-def failing(self, name, table, **more):
-    size = write(self, name, table, **more)
+def failing(self, name, table, *given, **more):
+    size = write(self, name, table, *given, **more)
     if name.startswith("results/"):
         noted = os.path.join(os.path.dirname(__file__), "failed")
         os.makedirs(noted, exist_ok=True)
