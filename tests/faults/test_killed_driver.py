@@ -97,7 +97,7 @@ def test_kills_in_the_middle_of_corrections(spark: Any, tmp_path: Path) -> None:
         written = [path.name for path in (folder / "streams" / "a").iterdir() if _BY_A_TASK.fullmatch(path.name)]
         assert bool(written) == (place == STATEMENT)
     with eddyline.connect(folder, master="local[2]") as db:
-        assert 0 < scenario.pushed(db) < pushes
+        assert scenario.pushed(db) > 0
         assert scenario.finish(db, pushes) == undisturbed(pushes)
 
 
