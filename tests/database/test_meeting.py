@@ -51,7 +51,11 @@ def test_a_loop_that_looks_back(way: str) -> None:
         db.flush()
         db.sql(f"CREATE QUERY q WITH (revisions = '{way}') FROM HISTORY AS {LOOP}")
         db.flush()
-        assert [sorted(answer.rows) for answer in db.query("q").fetch()] == [[(1, 1)], [(1, 4), (2, 2)], [(1, 3), (2, 4)]]
+        assert [sorted(answer.rows) for answer in db.query("q").fetch()] == [
+            [(1, 1)],
+            [(1, 4), (2, 2)],
+            [(1, 3), (2, 4)],
+        ]
         db.stream("s").update(2, a=2, b=5, t=6)
         db.flush()
         assert [sorted(answer.rows) for answer in db.query("q").fetch()][3:] == [[(1, 4), (2, 5)]]

@@ -85,11 +85,17 @@ def test_sparks_own_plans_agree(
     _check_fold("spark", script, tmp_path, batch_rows)
 
 
+#: a member with a stream inside knows the causes of its corrections by batch only (docs/design/0010)
+_LESS_SURE_IN_A_CLASS = ("lineage",)
+
+
 @pytest.mark.parametrize("script", ON_SPARK)
 def test_members_of_query_classes_agree(
     spark: object, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With every query in a class, as far as it can be."""
+    if script.path.stem in _LESS_SURE_IN_A_CLASS:
+        pytest.skip("its causes are told less surely of members")
     monkeypatch.setenv("EDDYLINE_SHARE_FROM", "1")
     _check_fold("spark", script, tmp_path, 4)
 

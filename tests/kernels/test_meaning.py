@@ -153,6 +153,9 @@ def test_what_may_differ_is_refused(text: str) -> None:
     assert why_not_expression(bound(text)) is not None
 
 
+_SPREADS = ("var", "std", "stddev", "covar", "corr")
+
+
 def test_aggregates_and_their_parts() -> None:
     """Whole groups, and the same from slices; over nothing but NULLs, too."""
     rng = random.Random(3)
@@ -173,7 +176,9 @@ def test_aggregates_and_their_parts() -> None:
         )
         compute = compile_aggregate(aggregate, schema)
         expected = {group: compute([row for row in rows if row[0] == group]) for group in {row[0] for row in rows}}
-        assert [text for group, value in whole if not close(value, expected[group], 1e-12)] == []
+        # sums of squares lose more digits than sums, each way others
+        most = 1e-9 if text.startswith(_SPREADS) else 1e-12
+        assert [text for group, value in whole if not close(value, expected[group], most)] == []
         assert len(whole) == len(expected)
         part = decompose(aggregate, names)
         if part is None:
@@ -185,7 +190,7 @@ def test_aggregates_and_their_parts() -> None:
         )
         merged = slices.grouped(["g"], [f"{m} AS {c}" for m, c in zip(part.merges(columns), columns, strict=True)])
         made = computed(merged.selectExpr("g", f"{part.final(columns)} AS x"), sheet, [INTEGER, aggregate.type])
-        assert [text for group, value in made if not close(value, expected[group], 1e-12)] == []
+        assert [text for group, value in made if not close(value, expected[group], most)] == []
 
 
 def test_a_sum_that_overflows_is_left_to_spark() -> None:

@@ -68,4 +68,4 @@ def test_costly_conditions_say_what_the_reference_says(
     several: list[str], given_data: Data, batch_rows: int, sharing: dict[str, str]
 ) -> None:
     with kernels_alone(), patch.dict(os.environ, sharing):
-        agree([_FUNCTIONS + several[0], *several[1:]], given_data, batch_rows)
+        agree(several, given_data, batch_rows, before=_FUNCTIONS)

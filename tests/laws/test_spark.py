@@ -74,10 +74,11 @@ def agree(
     batch_rows: int,
     revisions: str = "upstream",
     plain: Callable[[list[Any]], list[Any]] = lambda answers: answers,
+    before: str = "",
 ) -> None:
-    """`plain`: what is left of answers without what may differ."""
+    """`plain`: what is left of answers without what may differ; `before`: statements that come first."""
     how = f"WITH (revisions = '{revisions}')"
-    sql = "".join(f"CREATE QUERY q{number} {how} AS {query};\n" for number, query in enumerate(several, 1))
+    sql = before + "".join(f"CREATE QUERY q{number} {how} AS {query};\n" for number, query in enumerate(several, 1))
     session = run(sql, given_data, batch_rows)
     wanted = session.collected
     answers, rejects = spark_answers(sql, given_data, batch_rows)

@@ -20,7 +20,7 @@ from sources.extents import SECOND
 def updated(storage: Storage, journal: Journal, ingest: Ingest, extent: Extent, new: pa.Table) -> int:
     """`new` has `_index` and the values that the tuples are to have."""
     schema, state = arrow_schema(extent.schema), journal.state(extent.name)
-    horizon = state.horizon(extent.retain)
+    horizon = extent.horizon(state.top)
     old = last_rows(storage, state.segments, np.sort(new.column(INDEX).to_numpy()), schema)
     reach = pc.and_(pc.greater(old.column(DIFF), 0), pc.greater_equal(old.column(TICK), horizon or -(2**62)))
     old = old.filter(reach).select([INDEX, TICK, *schema.names])
