@@ -16,14 +16,17 @@ time: what is kept, and since when, is in the records of the batches.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
 
 from eddyline.spark.spans import LOW
 
-#: what a debt, or how far back corrections have reached, is worth a batch later
+#: what was learned of costs is worth a batch later, and what a debt is, or how far back corrections have reached
 _FADES = 0.9
 _FORGETS = 0.98
+#: after so many batches whose corrections were cheaper without slices, although there were some, they go
+_IN_VAIN = 4
 #: what a work costs and each row of it, before anything is known: the seconds of one machine of ours
 _FROM_TUPLES = (0.010, 1.5e-7)
 _FROM_SLICES = (0.012, 4e-7)
@@ -43,7 +46,8 @@ class Outlook:
     closed: int  # the clock
     bottom: int  # the smallest tick there is
     passed: float = 0.0  # rows to read to make the slices of what corrections reach back to
-    slices: float = 0.0  # rows of slices to read; an estimate, if none are kept
+    slices: float = 0.0  # rows of slices to read; as `imagined`, if none are kept
+    imagined: float = 0.0  # how many these should be, going by the groups that windows have had
     before: float = 0.0  # rows of tuples to read beside them, for windows that begin before slices were kept
     first: int | None = None  # since which tick slices are kept; None: they are not
     point: int | None = None  # how far back a connection point wants them, in ticks; None: there is none
@@ -74,7 +78,8 @@ class Line:
     """Seconds as so much for a work and so much for each of its rows, learned from the latest works."""
 
     def __init__(self, known: tuple[float, float]) -> None:
-        fixed, slope = known
+        self._believed = fixed, slope = known
+        self.pace: float | None = None  # how many times as long works took as was believed; None: there were none
         self._least = slope / 50
         # what is known counts as two works that went as expected, a small one and a large one
         self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -91,6 +96,8 @@ class Line:
     def took(self, rows: float, seconds: float) -> None:
         self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
         self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
+        pace = seconds / self.believed(rows)
+        self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
         self._add(rows, min(seconds, _DISTURBED * self.seconds(rows) + _AT_LEAST))
 
     @property
@@ -104,6 +111,10 @@ class Line:
         fixed, slope = self.known
         return fixed + slope * rows
 
+    def believed(self, rows: float) -> float:
+        fixed, slope = self._believed
+        return fixed + slope * rows
+
 
 @dataclass
 class _Lines:
@@ -114,6 +125,17 @@ class _Lines:
     def copied(self) -> _Lines:
         return _Lines(Line(self.tuples.known), Line(self.slices.known), Line(self.keeping.known))
 
+    def seconds(self, line: Line, rows: float) -> float:
+        """What a work is going to take; of a kind that was never done, more than is believed if others took more.
+
+        Some of what is slow about a query (its many groups, the answers it is compared with) is slow on either way,
+        some on one of them alone: nobody knows how much before it is tried.
+        """
+        if line.pace is not None:
+            return line.seconds(rows)
+        paces = [each.pace for each in (self.tuples, self.slices, self.keeping) if each.pace is not None]
+        return line.believed(rows) * math.sqrt(max(paces, default=1.0))
+
 
 @dataclass
 class _Known:
@@ -123,6 +145,7 @@ class _Known:
     debt: float = 0.0
     reach: float = 0.0  # how far back corrections have gone lately
     deeper: float = 0.0  # what it has cost that slices do not go back far enough
+    crowded: float = 1.0  # how many times as many rows of slices there were as had been imagined
     told: str = ""
 
 
@@ -143,7 +166,7 @@ class Corrections:
         with self._guard:
             known = self._queries.get(name)
             if known is not None:
-                known.debt = max(0.0, _FADES * known.debt - known.lines.keeping.seconds(fresh))
+                known.debt = max(0.0, _FORGETS * known.debt - known.lines.seconds(known.lines.keeping, fresh))
 
     def choose(self, name: str, outlook: Outlook) -> Choice:
         """What to do in a batch."""
@@ -156,10 +179,10 @@ class Corrections:
 
     def _begun(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
-        upstream = lines.tuples.seconds(outlook.tuples)
-        downstream = lines.slices.seconds(outlook.slices) + keeping
-        known.debt = max(0.0, _FADES * known.debt + upstream - downstream)
+        keeping, price = (lines.seconds(lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        upstream = lines.seconds(lines.tuples, outlook.tuples)
+        downstream = lines.seconds(lines.slices, known.crowded * outlook.slices) + keeping
+        known.debt = max(0.0, _FORGETS * known.debt + upstream - downstream)
         known.told = (
             f"from tuples it takes {_ms(upstream)} a batch, with slices it would be {_ms(downstream)}; "
             f"so far that is {_ms(known.debt)} too much, slices are made when it is {_ms(price)}"
@@ -171,12 +194,17 @@ class Corrections:
 
     def _kept(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
-        upstream = lines.tuples.seconds(outlook.tuples)
-        beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
-        downstream = lines.slices.seconds(outlook.slices) + beside
+        keeping, price = (lines.seconds(lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        upstream = lines.seconds(lines.tuples, outlook.tuples)
+        beside = lines.seconds(lines.tuples, outlook.before) if outlook.before else 0.0
+        downstream = lines.seconds(lines.slices, outlook.slices) + beside
+        if outlook.reach and outlook.imagined and outlook.tuples > outlook.before:
+            whole = 1 - outlook.before / outlook.tuples  # of the windows in question
+            known.crowded = outlook.slices / (outlook.imagined * whole)
         if outlook.reach:
-            known.debt = max(0.0, _FADES * known.debt + keeping + min(upstream, downstream) - upstream)
+            known.debt = max(0.0, _FORGETS * known.debt + keeping + min(upstream, downstream) - upstream)
+            if downstream > upstream:  # they would be no use even if they came for nothing
+                known.debt += price / _IN_VAIN
         else:
             # What tuples would cost is not measured while they are not read, and slices are for corrections: without
             # any, keeping them is for nothing, however long ago and dear the last ones were.
@@ -209,8 +237,9 @@ class Corrections:
             for lines in (self._everywhere, *(() if known is None else (known.lines,))):
                 if answering and not choice.from_slices:
                     lines.tuples.took(outlook.tuples, answering)
-                elif answering and not outlook.before:
-                    lines.slices.took(outlook.slices, answering)
+                elif answering:
+                    beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
+                    lines.slices.took(outlook.slices, max(0.0, answering - beside))
                 if keeping:
                     lines.keeping.took(outlook.fresh if choice.anew is None else outlook.passed, keeping)
 
