@@ -46,7 +46,7 @@ def correct(db: Any, index: int, seconds: float, keeping: float = 0.001) -> None
         for work in works:
             tuples = any(path.startswith("streams/") for paths in work.files.values() for path in paths)
             took = keeping if work.stage.endswith("/slices") else seconds if tuples else 0.001
-            found += [r for r in done([work]) if not r.seconds] + [Reference(work.stage, None, seconds=took)]
+            found += [r for r in done([work]) if not r.seconds] + [Reference(work.stage, None, seconds=took, cpu=took)]
         return found
 
     with patch("eddyline.spark.batch_work.run", timed):

@@ -9,9 +9,10 @@ is known what they are:
                 would have cost; of one who keeps them: the other way round. What is long ago counts less and less.
     price       of the change: to make the slices of what has passed from its tuples.
 
-Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of work in tasks,
-learned as so much for each row that is read, and so much for the work as such. All of this may be forgotten at any
-time: what is kept, and since when, is in the records of the batches.
+Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of the processor
+in tasks: what a task waits for others on a busy machine says nothing about a way. They are learned as so much for each
+row that is read, and so much for the work as such. All of this may be forgotten at any time: what is kept, and since
+when, is in the records of the batches.
 """
 
 from __future__ import annotations
@@ -31,9 +32,14 @@ _IN_VAIN = 4
 _FROM_TUPLES = (0.010, 1.5e-7)
 _FROM_SLICES = (0.012, 4e-7)
 _KEEPING = (0.008, 2e-7)
+#: what one more task costs beside what it does, which nobody measures
+_ONE_MORE_TASK = 0.015
 #: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
-_DISTURBED = 4.0
-_AT_LEAST = 0.02
+_DISTURBED, _AT_LEAST = 4.0, 0.02
+#: the same of the first of its kind, of which nothing is known but what is believed
+_SURPRISING = 16.0
+#: after so many batches with corrections, what slices have cost is old news: they may be tried again
+_OLD_NEWS = 200
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,13 @@ class Line:
     """Seconds as so much for a work and so much for each of its rows, learned from the latest works."""
 
     def __init__(self, known: tuple[float, float]) -> None:
-        self._believed = fixed, slope = known
+        self.beliefs = fixed, slope = known
         self.pace: float | None = None  # how many times as long works took as was believed; None: there were none
         self._least = slope / 50
-        # what is known counts as two works that went as expected, a small one and a large one
+        # what is known counts as half a work that went as expected: half of it small, half of it large
         self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
         for rows in (0.0, 100_000.0):
-            self._add(rows, fixed + slope * rows, 0.5)
+            self._add(rows, fixed + slope * rows, 0.25)
 
     def _add(self, rows: float, seconds: float, weight: float = 1.0) -> None:
         self._n += weight
@@ -96,9 +102,10 @@ class Line:
     def took(self, rows: float, seconds: float) -> None:
         self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
         self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
+        strange = _SURPRISING if self.pace is None else _DISTURBED
         pace = seconds / self.believed(rows)
         self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
-        self._add(rows, min(seconds, _DISTURBED * self.seconds(rows) + _AT_LEAST))
+        self._add(rows, min(seconds, strange * self.seconds(rows) + _AT_LEAST))
 
     @property
     def known(self) -> tuple[float, float]:
@@ -112,7 +119,7 @@ class Line:
         return fixed + slope * rows
 
     def believed(self, rows: float) -> float:
-        fixed, slope = self._believed
+        fixed, slope = self.beliefs
         return fixed + slope * rows
 
 
@@ -146,7 +153,13 @@ class _Known:
     reach: float = 0.0  # how far back corrections have gone lately
     deeper: float = 0.0  # what it has cost that slices do not go back far enough
     crowded: float = 1.0  # how many times as many rows of slices there were as had been imagined
+    since: int = 0  # batches with corrections since slices were there
     told: str = ""
+
+    def to_keep(self, outlook: Outlook) -> tuple[float, float]:
+        """What it costs to keep slices for a batch, and to make those of what has passed."""
+        keeping, price = (self.lines.seconds(self.lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        return keeping + _ONE_MORE_TASK, price
 
 
 class Corrections:
@@ -179,7 +192,10 @@ class Corrections:
 
     def _begun(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = (lines.seconds(lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        known.since += 1
+        if known.since > _OLD_NEWS:
+            lines.slices, known.crowded, known.since = Line(lines.slices.beliefs), 1.0, 0
+        keeping, price = known.to_keep(outlook)
         upstream = lines.seconds(lines.tuples, outlook.tuples)
         downstream = lines.seconds(lines.slices, known.crowded * outlook.slices) + keeping
         known.debt = max(0.0, _FORGETS * known.debt + upstream - downstream)
@@ -194,7 +210,8 @@ class Corrections:
 
     def _kept(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = (lines.seconds(lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        known.since = 0
+        keeping, price = known.to_keep(outlook)
         upstream = lines.seconds(lines.tuples, outlook.tuples)
         beside = lines.seconds(lines.tuples, outlook.before) if outlook.before else 0.0
         downstream = lines.seconds(lines.slices, outlook.slices) + beside
