@@ -14,11 +14,12 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import OF_QUERY, OF_STREAM, OVERVIEW
 from eddyline.algebra.revision_report import Rows as Lines
 from eddyline.algebra.schema import Schema
-from eddyline.binder.revisions import ShowRevisions
+from eddyline.binder.revisions import ShowRevisions, revisions_of
 from eddyline.database.definitions import StandingQuery
+from eddyline.database.given import checked_number, checked_text, checked_tick
 from eddyline.database.rows import Rows
 from eddyline.database.statements import QueryRecord
-from eddyline.errors import StorageUnusable
+from eddyline.errors import InvalidDefinition, StorageUnusable
 from eddyline.log.journal import StreamState
 from eddyline.log.results import ResultLog
 from eddyline.log.storage import Storage
@@ -55,10 +56,14 @@ class Revisions:
         self._core = core
 
     def list(self, of: str | None, since: int | None, limit: int | None) -> Rows:
-        extent = None if of is None else self._core.definitions.catalog.extent(of)
-        if of is None or (extent is not None and extent.is_stream):
-            return self.show(ShowRevisions("", None if extent is None else extent.name, None, since, limit))
-        return self.show(ShowRevisions("", None, self._core.definitions.standing(of).record.name, since, limit))
+        if since is not None:
+            checked_tick(since, "since")
+        if limit is not None:
+            checked_number(limit, "limit", least=0)
+        if of is None:
+            return self.show(ShowRevisions("", since=since, limit=limit))
+        checked_text(of, "the name of a stream or a query")
+        return self.show(revisions_of(of, self._core.definitions.catalog, "", since, limit))
 
     def show(self, asked: ShowRevisions) -> Rows:
         def rows(report: Report) -> Lines:
@@ -74,9 +79,14 @@ class Revisions:
         return Rows(_as_table(asked.columns, self._asked(rows, asked.since, asked.limit)))
 
     def causes(self, query: StandingQuery, answer: Answer) -> tuple[Cause, ...]:
+        if not isinstance(answer, Answer):
+            hint = "fetch() gives answers, and so does iterating over a query"
+            raise InvalidDefinition(f"what has causes is an answer that was fetched, not {answer!r:.60}", hint=hint)
         return self._asked(lambda report: report.causes(self._known(query), answer))
 
     def effects(self, stream: str, index: int) -> Sequence[Effect]:
+        checked_number(index, "the index of a tuple", least=1)
+
         def found(report: Report) -> Sequence[Effect]:
             pairs = report.effects(stream, index, self._readers(stream))
             return [Effect(answer.query, answer, cause.op, cause.precision) for cause, answer in pairs]
