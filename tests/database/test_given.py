@@ -90,7 +90,9 @@ def test_what_is_asked_of_a_query_is_about_its_answers(db: Database) -> None:
 
 
 def test_a_query_with_a_connection_point_is_not_dropped_by_a_pattern(db: Database) -> None:
-    db.sql("CREATE QUERY q AS SELECT SUM(v) AS x FROM s [FROM NOW-1 TO NOW SLIDE 2 SEC]; CREATE CONNECTION POINT p ON q")
+    db.sql(
+        "CREATE QUERY q AS SELECT SUM(v) AS x FROM s [FROM NOW-1 TO NOW SLIDE 2 SEC]; CREATE CONNECTION POINT p ON q"
+    )
     with pytest.raises(InvalidDefinition, match="the connection point p is on q") as caught:
         db.queries.drop("%")
     assert "DROP QUERY q CASCADE" in "".join(traceback.format_exception(caught.value))

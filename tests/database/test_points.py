@@ -234,8 +234,7 @@ def test_the_radius_counts_ticks_and_tuples(opened: Opened) -> None:
     both = "SELECT a.x FROM s [FROM NOW-19 TO NOW SLIDE 1 SEC] a, s [FROM NOW-9 TO NOW SLIDE 5 ROWS] b"
     db.sql(f"CREATE QUERY both AS {both}")
     assert told() == ("20 ticks and 14 tuples", "both")
-    assert "a correction can need 20 ticks and 14 tuples of history" in db.sql("EXPLAIN both")
-    nested = f"SELECT max(total) AS m FROM (RSTREAM({rows.format(3, 2)})) [FROM NOW-5 TO NOW SLIDE 6 SEC] AS z"
+    nested = f"SELECT max(total) AS m FROM (RSTREAM({rows.format(3, 2)})) [FROM NOW-50 TO NOW SLIDE 6 SEC] AS z"
     db.sql(f"CREATE QUERY nested AS {nested}")
-    assert "a correction can need 5 ticks and 3 tuples of history" in db.sql("EXPLAIN nested")
+    assert told() == ("50 ticks and 14 tuples", "nested, both")
     db.close()

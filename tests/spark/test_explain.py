@@ -123,6 +123,12 @@ def test_a_database_explains_and_stays_as_it_is(spark: object) -> None:
         assert not list((root / "explain").iterdir()) and db.status().queries[0].name == "big"
 
 
+def test_the_radius_is_told_in_ticks_and_tuples(spark: object) -> None:
+    both = "SELECT a.v FROM s [FROM NOW-19 TO NOW SLIDE 1 SEC] a, s [FROM NOW-9 TO NOW SLIDE 5 ROWS] b"
+    (text,) = texts(f"{STREAMS} CREATE QUERY q AS {both}; EXPLAIN q;")
+    assert "a correction can need 20 ticks and 14 tuples of history" in text
+
+
 def test_analyze_measures_corrections_the_way_they_are_made(spark: object) -> None:
     sums = "SELECT SUM(v) AS x FROM s [FROM NOW-99 TO NOW SLIDE 100 SEC]"
     with testing.database(master="local[2]") as db:

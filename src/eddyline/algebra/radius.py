@@ -1,8 +1,8 @@
 """The radius of a query: how much history one correction can need, derived from its windows.
 
 A correction at a tick touches the windows that hold the tick, and these reach back from it by as much as they are wide.
-Where windows are over a stream that was made of windows, their widths add up. Ticks and tuples cannot be compared: where
-windows of time stand beside windows of rows, it is as many of the ones and as many of the others as any of them needs.
+Where windows are over a stream that was made of windows, their widths add up. Ticks and tuples cannot be compared:
+where windows of time stand beside windows of rows, it is as many of the ones and of the others as any of them needs.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ def analyze(engine: Engine, question: Question) -> str:
         for stage in passed.stages:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
-            text += [f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view), *_corrected(passed, stage))]
+            text += [
+                f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view), *_corrected(passed, stage))
+            ]
     return plain_names("\n".join([*text, *footing(engine, question)]))
 
 
