@@ -65,9 +65,61 @@ WRONG: list[tuple[Callable[[Any], Any], type[EddylineError], str]] = [
     (lambda db: db.queries("SELECT k FROM s WHERE v > :n", {"n": [1]}, 5), InvalidDefinition, "a name is a text"),
     (lambda db: db.queries.drop(None), InvalidDefinition, "a pattern is a text, not None"),
     (lambda db: db.queries.like(5), InvalidDefinition, "a pattern is a text, not 5"),
+    (lambda db: db.revisions(3), InvalidDefinition, "the name of a stream or a query is a text, not 3"),
+    (lambda db: db.revisions("nothing"), UnknownName, "there is no stream or query nothing"),
+    (lambda db: db.revisions(since="x"), InvalidDefinition, "since is a tick, a whole number, not 'x'"),
+    (lambda db: db.revisions(limit=-1), InvalidDefinition, "limit is a whole number from 0 on, not -1"),
+    (lambda db: db.revisions("s", limit=1.5), InvalidDefinition, "limit is a whole number from 0 on, not 1.5"),
+    (lambda db: db.stream("s").effects("x"), InvalidDefinition, "the index of a tuple is a whole number from 1 on"),
+    (lambda db: db.stream("s").effects(0), InvalidDefinition, "the index of a tuple is a whole number from 1 on"),
+    (lambda db: db.stream("s").delete(None), InvalidDefinition, "tuples are taken back by their indexes, not by None"),
     (lambda db: db.stream("s").push(5), TypeMismatch, "what is pushed to s is no rows: 5"),
     (lambda db: db.stream("s").push(None), TypeMismatch, "what is pushed to s is no rows: None"),
 ]
+
+
+def test_what_is_asked_of_a_query_is_about_its_answers(db: Database) -> None:
+    query = db.sql("CREATE QUERY q AS SELECT v FROM s; CREATE TABLE u (a INTEGER)")[0]
+    for answer in (3, None, "x", (1, 2)):
+        with pytest.raises(InvalidDefinition, match="what has causes is an answer that was fetched, not"):
+            query.causes(answer)
+    with pytest.raises(InvalidDefinition, match="since, a cursor, is a whole number from -1 on, not 'x'"):
+        db.query("q", since="x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidDefinition, match="u is a table"):
+        db.revisions("u")
+
+
+def test_a_query_with_a_connection_point_is_not_dropped_by_a_pattern(db: Database) -> None:
+    db.sql(
+        "CREATE QUERY q AS SELECT SUM(v) AS x FROM s [FROM NOW-1 TO NOW SLIDE 2 SEC]; CREATE CONNECTION POINT p ON q"
+    )
+    with pytest.raises(InvalidDefinition, match="the connection point p is on q") as caught:
+        db.queries.drop("%")
+    assert "DROP QUERY q CASCADE" in "".join(traceback.format_exception(caught.value))
+    assert list(db.queries) == ["q"]
+
+
+@pytest.mark.parametrize(
+    "text, message, marked",
+    [
+        ("SHOW CONNECTION POINTS OF nothing", "expected LIKE 'pattern', which chooses points by their own names", "OF"),
+        ("CREATE CONNECTION POINT p ON s RETAIN -1", "nothing can be retained for a negative time", "-"),
+        ("CREATE CONNECTION POINT p ON s RETAIN 0", "a connection point that retains nothing is none", "0"),
+        ("CREATE CONNECTION POINT p ON nothing", "there is no stream or query nothing", "nothing"),
+        ("CREATE CONNECTION POINT p RETAIN 5", "expected ON", "RETAIN"),
+        ("DROP CONNECTION POINT p", "there is no connection point p", "p"),
+        ("FLUSH REVISIONS OF s", "s is no query: nothing is withheld of it", "s"),
+        ("FLUSH REVISIONS OF nothing", "there is no query nothing", "nothing"),
+        ("SHOW REVISIONS OF s LIMIT -1", "expected how many at most", "-"),
+        ("SHOW REVISIONS OF s SINCE 1.5", "expected a whole number", "1.5"),
+    ],
+)
+def test_statements_about_corrections(db: Database, text: str, message: str, marked: str) -> None:
+    with pytest.raises(EddylineError) as caught:
+        db.sql(text)
+    error = caught.value
+    assert message in error.message
+    assert error.position is not None and text[error.position.start : error.position.end] == marked
 
 
 @pytest.mark.parametrize("number", range(len(WRONG)))

@@ -211,3 +211,30 @@ def test_many_at_a_time_say_how_they_are_corrected(opened: Opened) -> None:
     with pytest.raises(EddylineError, match=r"one of the queries that db\.queries made"):
         db.sql("CREATE CONNECTION POINT p ON down.1")
     db.close()
+
+
+def test_the_radius_counts_ticks_and_tuples(opened: Opened) -> None:
+    """Neither says how much of the other is needed, whichever of them is the larger number."""
+    db = opened()
+    db.sql("CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t")
+    db.sql("CREATE CONNECTION POINT p ON s")
+
+    def told() -> tuple[str, str | None]:
+        (row,) = points(db)
+        return row["radius"], row["needed_by"]
+
+    assert told() == ("0 ticks", None)
+    rows = "SELECT sum(x) AS total FROM s [FROM NOW-{} TO NOW SLIDE {} ROWS]"
+    db.sql(f"CREATE QUERY q AS {SUMS}")
+    db.sql(f"CREATE QUERY few AS {rows.format(3, 2)}")
+    assert told() == ("9 ticks and 3 tuples", "q, few")
+    db.queries(f"{rows.format(6, 7)} WHERE x > :low", {"name": ["one", "two"], "low": [1, 2]})
+    assert told() == ("9 ticks and 6 tuples", "q, db.queries")
+    # 20 ticks, and as many tuples as ten rows hold and lie between two windows of rows
+    both = "SELECT a.x FROM s [FROM NOW-19 TO NOW SLIDE 1 SEC] a, s [FROM NOW-9 TO NOW SLIDE 5 ROWS] b"
+    db.sql(f"CREATE QUERY both AS {both}")
+    assert told() == ("20 ticks and 14 tuples", "both")
+    nested = f"SELECT max(total) AS m FROM (RSTREAM({rows.format(3, 2)})) [FROM NOW-50 TO NOW SLIDE 6 SEC] AS z"
+    db.sql(f"CREATE QUERY nested AS {nested}")
+    assert told() == ("50 ticks and 14 tuples", "nested, both")
+    db.close()

@@ -192,6 +192,27 @@ def test_members_of_a_class_withhold_each_for_itself(db: Any) -> None:
     assert said(first) == [(10, "=", [("a", 1.6), ("b", 2.0)])]
 
 
+def test_a_flush_of_a_member_shows_nothing_to_others_who_read_the_same(db: Any) -> None:
+    """What they read is one stream with one log: it shows what it withholds to all of them or to none."""
+    created(db, "SELECT t, k, v FROM s", name="rough")
+    template = "SELECT k, SUM(v) AS x FROM rough [FROM NOW-9 TO NOW SLIDE 10 SEC] WHERE v > :low GROUP BY k"
+    many = db.queries(template, {"name": ["m1", "m2"], "low": [0.0, -1.0]}, revise_if="abs(new - old) > 0.5")
+    begin(db)
+    first, second = many["m1"], many["m2"]
+    said(first), said(second)
+    correct(db, 1, 1, "a", 1.4)
+    first.flush_revisions()
+    db.flush()
+    assert said(first) == said(second) == []
+    db.sql("FLUSH REVISIONS OF rough")  # now they read 1.4, and withhold it each for itself
+    db.flush()
+    assert said(first) == said(second) == []
+    first.flush_revisions()
+    db.flush()
+    assert said(first) == [(10, "=", [("a", 1.4), ("b", 2.0)])]
+    assert said(second) == []
+
+
 def test_a_setting_is_a_part_of_the_class(db: Any) -> None:
     limits = {"a1": 1, "a2": 1, "a3": 1, "b1": 2}
     for name, limit in limits.items():

@@ -16,7 +16,9 @@ from database.test_lane_ends import Staying
 from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause
 from eddyline.cli.main import app
 from eddyline.errors import EddylineError
+from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
+from eddyline.spark.lineage import report
 from laws.without_spark import kernels_alone
 
 #: everything as often as possible
@@ -60,6 +62,11 @@ def causes(db: eddyline.Database, query: str) -> dict[tuple[int, str], list[tupl
     for line in db.revisions(query).to_arrow().to_pylist():
         told = (line["index"], line["revision"], line["precision"])
         found.setdefault((line["tick"], line["op"]), []).append(told)
+    return found
+
+
+def listed(db: eddyline.Database, of: str | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = db.revisions(of).to_arrow().to_pylist()
     return found
 
 
@@ -133,14 +140,145 @@ def test_a_tuple_that_moves_is_a_cause_where_it_was_and_where_it_is(db: eddyline
     assert causes(db, "sums") == {(100, "="): [(1, "=", ROW)], (120, "="): [(1, "=", ROW)], (140, "="): [(1, "=", ROW)]}
 
 
-def test_joins_are_told_by_their_windows(db: eddyline.Database) -> None:
-    db.sql(
-        "CREATE QUERY pairs AS SELECT x.price AS p, y.price AS q FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] x, "
-        "prices [FROM NOW-9 TO NOW SLIDE 10 SEC] y WHERE x.symbol = 'IBM' AND y.symbol = 'SAP'"
-    )
+PAIRS = "FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] x, prices [FROM NOW-9 TO NOW SLIDE 10 SEC] y"
+
+
+@pytest.mark.parametrize("selected, sure", [("x.price AS p, y.price AS q", ROW), ("x.price + y.price AS p", WINDOW)])
+def test_joins_are_told_by_their_tuples_if_they_show_them(db: eddyline.Database, selected: str, sure: str) -> None:
+    db.sql(f"CREATE QUERY pairs AS SELECT {selected} {PAIRS} WHERE x.symbol = 'IBM' AND y.symbol = 'SAP'")
     push(db, *PRICES)
     push(db, replace(5, 130, "SAP", 49), replace(1, 100, "IBM", 1))
-    assert causes(db, "pairs") == {(130, "="): [(5, "=", WINDOW)]}
+    assert causes(db, "pairs") == {(130, "="): [(5, "=", sure)]}
+
+
+def test_of_two_partners_it_is_the_one_that_is_in_the_row(db: eddyline.Database) -> None:
+    """By its window it could be any; a condition between both is asked too."""
+    db.sql(f"CREATE QUERY pairs AS RSTREAM(SELECT x.price AS p, y.price AS q {PAIRS} WHERE x.price < y.price)")
+    db.sql(
+        f"CREATE QUERY sums AS SELECT x.price AS p, SUM(y.price) AS q {PAIRS} WHERE x.price < y.price GROUP BY x.price"
+    )
+    push(db, (1, "A", 1), (2, "B", 5), (3, "C", 7), (30, "D", 0))
+    push(db, replace(1, 1, "A", 2), replace(3, 3, "C", 8))
+    told = {(line["tick"], line["answer"], line["index"]): line["precision"] for line in listed(db, "pairs")}
+    answers = [answer for answer in db.query("pairs").fetch() if answer.op == "="]
+    # 1-5 is 2-5 now, because of the first; 1-7 is 2-8 because of both; 5-7 is 5-8 because of the third
+    rows = {answer.index: {*answer.row, *answer.old} for answer in answers}
+    expected = {(10, i, 1): ROW for i, values in rows.items() if values & {1, 2}}
+    expected |= {(10, i, 3): ROW for i, values in rows.items() if values & {7, 8}}
+    assert told == expected and len(expected) == 4
+    (answer,) = [answer for answer in db.query("sums").fetch() if answer.op == "="]
+    found = {(cause.index, cause.precision) for cause in db.query("sums").causes(answer)}
+    assert found == {(1, ROW), (3, WINDOW)}  # x is grouped by and shown, y is not
+
+
+def test_what_is_shown_later_knows_all_that_it_adds_up(db: eddyline.Database) -> None:
+    sums = db.sql(f"CREATE QUERY sums WITH (revise_if = 'abs(new - old) > 10') AS {BY_SYMBOL}")
+    push(db, *PRICES)
+    sums.fetch()
+    push(db, replace(2, 110, "IBM", 30))
+    push(db, replace(5, 130, "SAP", 45))  # of another group
+    push(db, replace(2, 110, "IBM", 27), replace(3, 120, "IBM", 24))
+    assert sums.fetch() == [] and db.stream("prices").effects(2) == []
+    push(db, replace(1, 100, "IBM", 18))
+    (answer,) = sums.fetch()
+    assert [(cause.index, cause.precision) for cause in sums.causes(answer)] == [(i, ROW) for i in (1, 2, 2, 3)]
+    lines = listed(db, "sums")
+    assert [(line["index"], line["new"]) for line in lines][1:3] == [(2, "(110, 'IBM', 30)"), (2, "(110, 'IBM', 27)")]
+    assert [effect.answer for effect in db.stream("prices").effects(2)] == [answer, answer]
+    sums.flush_revisions()
+    db.flush()
+    first, last = sums.fetch()
+    assert (first.tick, last.tick) == (100, 140)
+    assert sums.causes(first) == (Cause("prices", 1, "=", ROW),)
+    assert sums.causes(last) == (Cause("prices", 3, "=", ROW), Cause("prices", 5, "=", ROW))
+    push(db, replace(1, 100, "IBM", 50))  # what was shown is not told again
+    assert {cause.index for answer in sums.fetch() for cause in sums.causes(answer)} == {1}
+    (flushed,) = [line for line in listed(db) if not line["replaced"]]
+    assert (flushed["query"], flushed["changes"], flushed["streams"]) == ("sums", 2, "")
+
+
+def test_what_is_withheld_inside_is_followed_too(db: eddyline.Database) -> None:
+    db.sql(f"CREATE QUERY rough WITH (revise_if = 'abs(new - old) > 10') AS RSTREAM({BY_SYMBOL})")
+    reader = db.sql("CREATE QUERY large AS SELECT symbol, total FROM rough WHERE total > 60")
+    push(db, *PRICES)
+    reader.fetch()
+    push(db, replace(2, 110, "IBM", 30))
+    push(db, replace(3, 120, "IBM", 24))
+    assert reader.fetch() == []
+    db.sql("FLUSH REVISIONS OF rough")
+    db.flush()
+    (answer,) = reader.fetch()
+    assert (answer.row, reader.causes(answer)) == (
+        ("IBM", 74),
+        (Cause("prices", 2, "=", ROW), Cause("prices", 3, "=", ROW)),
+    )
+
+
+def test_members_of_a_class_know_through_streams_inside(db: eddyline.Database) -> None:
+    nested = "SELECT MAX(total) AS m FROM (RSTREAM({})) [FROM NOW-39 TO NOW SLIDE 40 SEC] AS z WHERE total > :low"
+    inside = BY_SYMBOL.replace("GROUP", "WHERE symbol = :symbol GROUP")
+    db.queries(nested.format(BY_SYMBOL), {"name": ["one", "two"], "low": [0, 75]})
+    db.queries(nested.format(inside), {"name": ["ibm", "sap"], "symbol": ["IBM", "SAP"], "low": [0, 0]})
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 30), replace(4, 130, "IBM", 17), replace(5, 130, "SAP", 40))
+    assert causes(db, "one") == {(120, "="): [(2, "=", ROW)]}
+    assert causes(db, "two") == {(120, "="): [(2, "=", ROW)]}
+    assert causes(db, "ibm") == {(120, "="): [(2, "=", ROW)]}
+    assert causes(db, "sap") == {}
+
+
+def test_effects_on_members_are_told(db: eddyline.Database) -> None:
+    many = 300
+    db.queries(
+        "SELECT time, price FROM prices WHERE symbol = :symbol AND price > :least",
+        {"name": [f"n{k}" for k in range(many)], "symbol": ["IBM"] * many, "least": list(range(many))},
+    )
+    limited = "SELECT SUM(price) AS s FROM prices [FROM NOW-9 TO NOW SLIDE 10 SEC] WHERE symbol = :symbol"
+    db.queries(limited, {"name": ["ibm", "sap", "none"], "symbol": ["IBM", "SAP", "X"]})
+    for name, symbol in (("a", "IBM"), ("b", "SAP")):
+        db.sql(f"CREATE QUERY {name} AS SELECT price FROM prices WHERE symbol = '{symbol}' AND time > 100")
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 33), replace(5, 130, "SAP", 51))
+    lines = {line["index"]: line for line in db.revisions("prices").to_arrow().to_pylist()}
+    touched = {"a", "ibm", *(f"n{k}" for k in range(35))}
+    assert {part.partition(":")[0] for part in lines[2]["queries"].split(", ")} == touched
+    assert (lines[5]["changes"], lines[5]["queries"]) == (2, "b: 1, sap: 1")
+    assert {effect.query for effect in db.stream("prices").effects(2)} == touched
+    assert {(e.query, e.op, e.precision) for e in db.stream("prices").effects(5)} == {
+        ("b", "=", ROW),
+        ("sap", "=", ROW),
+    }
+    push(db, replace(1, 100, "Y", 0), replace(1, 100, "Z", 0))
+    assert [line["changes"] for line in listed(db, "prices") if line["index"] == 1] == [21]  # of n0 to n19, and of ibm
+    db.queries.drop("n%")
+    assert {effect.query for effect in db.stream("prices").effects(2)} == {"a", "ibm"}
+
+
+def test_only_what_is_asked_for_is_read(db: eddyline.Database) -> None:
+    """Of a batch that corrects thousands of answers, those of one are looked at for one."""
+    everything = db.sql("CREATE QUERY everything AS SELECT price FROM prices")
+    sums = db.sql("CREATE QUERY sums AS SELECT SUM(price) AS s FROM prices [FROM NOW TO NOW SLIDE 1 SEC]")
+    push(db, *((tick, "A", 1) for tick in range(2000)))
+    everything.fetch(), sums.fetch()
+    push(db, *(replace(index, index - 1, "A", 2) for index in range(1, 2000)))
+    one, window = everything.fetch()[500], sums.fetch()[700]
+    read: list[int] = []
+    built: list[int] = []
+    tables, told_of = Storage.read_table, report.answers
+
+    def reading(self: Storage, *given: Any, **named: Any) -> Any:
+        table = tables(self, *given, **named)
+        read.append(0 if "prices" in str(given[0]) else table.num_rows)
+        return table
+
+    def building(reading: Any, rows: Any) -> Any:
+        built.append(rows.num_rows)
+        return told_of(reading, rows)
+
+    with patch.object(Storage, "read_table", reading), patch.object(report, "answers", building):
+        assert everything.causes(one) == (Cause("prices", one.index, "=", ROW),)
+        assert sums.causes(window) == (Cause("prices", window.tick + 1, "=", ROW),)
+    assert max(read) <= 4 and max(built) <= 4
 
 
 def test_the_latest_rows_are_told_by_their_batch_at_worst(db: eddyline.Database) -> None:

@@ -85,25 +85,19 @@ def test_sparks_own_plans_agree(
     _check_fold("spark", script, tmp_path, batch_rows)
 
 
-#: by script: a member with a stream inside knows the causes of its corrections by batch only (docs/design/0010)
-_LESS_SURE_IN_A_CLASS = {"lineage": ("revisions1", "revisions5", "revisions6")}
-
-
 @pytest.mark.parametrize("script", ON_SPARK)
 def test_members_of_query_classes_agree(
     spark: object, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With every query in a class, as far as it can be."""
     monkeypatch.setenv("EDDYLINE_SHARE_FROM", "1")
-    _check_fold("spark", script, tmp_path, 4, _LESS_SURE_IN_A_CLASS.get(script.path.stem, ()))
+    _check_fold("spark", script, tmp_path, 4)
 
 
-def _check_fold(engine: str, script: Script, folder: Path, batch_rows: int, without: tuple[str, ...] = ()) -> None:
+def _check_fold(engine: str, script: Script, folder: Path, batch_rows: int) -> None:
     run = _run(engine, script, folder, batch_rows)
 
     def compare(query: str, expected: ExpectedAnswers, run: Run) -> str | None:
-        if query in without:
-            return None
         return same_fold(query, expected.lines, run.lines.get(query, []))
 
     _compare(script, run, compare)

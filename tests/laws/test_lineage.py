@@ -15,6 +15,7 @@ from eddyline.algebra.answer import WindowAnswer
 from eddyline.algebra.lineage import BATCH, ROW
 from eddyline.algebra.revision_report import OF_QUERY
 from laws.streams import EXAMPLES, Data, all_queries, data, one_input, run, time_windows
+from laws.test_revise_if import withholding
 from laws.test_spark import spark_answers
 from laws.without_spark import kernels_alone
 
@@ -47,8 +48,13 @@ def lines(answers: list[Any], asked: int) -> list[tuple[Any, ...]]:
 
 
 def told(queries: list[str], given_data: Data, batch_rows: int) -> list[tuple[list[Any], list[Any]]]:
-    """For each query what the reference engine says of its corrections, and what Spark does."""
-    sql = "".join(f"CREATE QUERY q{n} AS {query};\n" for n, query in enumerate(queries, 1))
+    """For each query what the reference engine says of its corrections, and what Spark does.
+
+    Queries have what stands between their name and what they ask, or nothing of it.
+    """
+    asked = [query if query.startswith("WITH (") else f"AS {query}" for query in queries]
+    sql = "".join(f"CREATE QUERY q{n} {query};\n" for n, query in enumerate(asked, 1))
+    sql += "FLUSH REVISIONS;\n"
     sql += "".join(f"SHOW REVISIONS OF q{n};\n" for n in range(1, len(queries) + 1))
     right = run(sql, given_data, batch_rows).collected  # type: ignore[attr-defined]
     got, _ = spark_answers(sql, given_data, batch_rows)
@@ -70,6 +76,22 @@ def test_causes_are_those_of_the_reference_engine(
     assume(batch_rows == 1 or not given_data.rejected())  # else the engines do not cut the same batches
     with kernels_alone(), patch.dict(os.environ, EDDYLINE_SHARE_FROM=share_from):
         for query, (right, got) in zip(queries, told(queries, given_data, batch_rows), strict=True):
+            where = f"{query}\nin batches of {batch_rows}"
+            assert sure(got) == sure(right), where
+
+
+@settings(max_examples=40 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(withholding, min_size=3, max_size=3), much_revised(), st.sampled_from([1, 1, 3, 7]), st.sampled_from("129")
+)
+def test_causes_of_what_was_withheld_are_those_of_the_reference_engine(
+    queries: list[tuple[str, str]], given_data: Data, batch_rows: int, share_from: str
+) -> None:
+    """Corrections that add up until they matter, or until they are flushed."""
+    assume(batch_rows == 1 or not given_data.rejected())
+    asked = [f"WITH (revise_if = '{condition}') AS {query}" for query, condition in queries]
+    with kernels_alone(), patch.dict(os.environ, EDDYLINE_SHARE_FROM=share_from):
+        for query, (right, got) in zip(asked, told(asked, given_data, batch_rows), strict=True):
             where = f"{query}\nin batches of {batch_rows}"
             assert sure(got) == sure(right), where
 

@@ -123,6 +123,29 @@ def test_a_database_explains_and_stays_as_it_is(spark: object) -> None:
         assert not list((root / "explain").iterdir()) and db.status().queries[0].name == "big"
 
 
+def test_the_radius_is_told_in_ticks_and_tuples(spark: object) -> None:
+    both = "SELECT a.v FROM s [FROM NOW-19 TO NOW SLIDE 1 SEC] a, s [FROM NOW-9 TO NOW SLIDE 5 ROWS] b"
+    (text,) = texts(f"{STREAMS} CREATE QUERY q AS {both}; EXPLAIN q;")
+    assert "a correction can need 20 ticks and 14 tuples of history" in text
+
+
+def test_analyze_measures_corrections_the_way_they_are_made(spark: object) -> None:
+    sums = "SELECT SUM(v) AS x FROM s [FROM NOW-99 TO NOW SLIDE 100 SEC]"
+    with testing.database(master="local[2]") as db:
+        db.sql(STREAMS)
+        for way in ("upstream", "downstream"):
+            db.sql(f"CREATE QUERY {way} WITH (revisions = '{way}') AS {sums}")
+        db.stream("s").push([(1, tick) for tick in range(1, 250)])
+        db.flush()
+        assert "corrected downstream: all of it" not in db.sql("EXPLAIN ANALYZE upstream")
+        text = db.sql("EXPLAIN ANALYZE downstream")
+        (line,) = [line for line in text.splitlines() if "corrected downstream: all of it" in line]
+        assert "takes 3 rows of 1 segment, of slices, and gives 4 rows" in line  # a slice for each window, and one more
+        scan = next(line for line in text.split(line)[1].splitlines() if "SCAN" in line)
+        assert int(scan.split()[0]) <= 3  # not 249 tuples
+        assert len(db.query("downstream").fetch()) == 2
+
+
 def test_progress_is_told_while_spark_works(spark: object) -> None:
     told: list[Progress] = []
     sql = f"{STREAMS} SELECT v FROM s; INSERT INTO s VALUES (1, 7); UPDATE s SET v = 2;"

@@ -3,13 +3,17 @@
 A tuple is a cause of a row if it is in the row's window, passes the conditions and belongs to the row's group. So the
 plan is cut where it groups: what is below is evaluated for the tuple alone, and gives the group that it belongs to (or,
 where nothing is grouped, the row that it becomes); what is above only says which columns of an answer show the group.
+
+A tuple that is joined needs a partner. Of a row that is there, the partner was there too. So if the row shows all
+columns of the tuple that the way through the join asks for, another tuple that agrees in these makes the same row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from eddyline.algebra.expression import Column, Named
+from eddyline.algebra.expression import Column, Expr, Named, columns_of
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
     Instants,
@@ -31,12 +35,16 @@ PRECISIONS = (ROW, WINDOW, BATCH)
 
 @dataclass(frozen=True)
 class Cause:
-    """What a batch has done to a tuple of a stream: `op` is - (deleted), = (replaced) or + (came late)."""
+    """What a batch has done to a tuple of a stream: `op` is - (deleted), = (replaced) or + (came late).
+
+    `batch` tells revisions of one tuple apart, where several of them were withheld before the answer was corrected.
+    """
 
     stream: str
     index: int
     op: str
     precision: str = ROW
+    batch: int = field(default=-1, compare=False, repr=False)
 
 
 def worse(one: str, other: str) -> str:
@@ -59,12 +67,15 @@ class Trace:
     alone: bool = True  # whether the windows of the answer are those of the leaf
     #: whether all of a relation decides about each row, which may then change at any tick at which the tuple is there
     whole: bool = False
+    #: columns of the plan that are asked for behind a join: they too must be shown
+    asked: frozenset[int] = frozenset()
     _open: bool = field(default=True, repr=False)  # whether operators can still be put on the plan
 
     @property
     def is_exact(self) -> bool:
         """Whether a tuple is in exactly the rows that agree with it in the columns that show its group."""
-        return self.exact and (self.keys is None or set(range(self.keys)) <= set(self.columns))
+        shown = set(self.columns)
+        return self.exact and self.asked <= shown and (self.keys is None or set(range(self.keys)) <= shown)
 
     @property
     def shown(self) -> list[tuple[int, int]]:
@@ -82,8 +93,25 @@ def traces(node: Operator) -> list[Trace]:
         left, right = traces(node.left), traces(node.right)
         before, behind = (None,) * len(node.left.schema), (None,) * len(node.right.schema)
         paired = [(one, (*one.columns, *behind)) for one in left] + [(one, (*before, *one.columns)) for one in right]
-        return [replace(one, columns=columns, exact=False, alone=False, _open=False) for one, columns in paired]
+        return [_joined(node, replace(one, columns=columns, alone=False, _open=False)) for one, columns in paired]
     return [_through(node, one) for operator in below for one in traces(operator)]
+
+
+def _joined(node: WindowCrossProduct | WindowJoin, one: Trace) -> Trace:
+    if isinstance(node, WindowCrossProduct):
+        return one
+    # a row that is padded has no partner
+    return _asking([node.predicate], node, replace(one, exact=one.exact and node.kind == "INNER"))
+
+
+def _asking(expressions: Iterable[Expr], below: Operator, one: Trace) -> Trace:
+    """The same way, behind a join, where expressions are asked of the rows of an operator."""
+    if one.alone:
+        return one
+    schema = below.schema
+    read = [c for expr in expressions for c in columns_of(expr) if schema.has(c.name, c.relation)]
+    found = (one.columns[schema.position(column.name, column.relation)] for column in read)
+    return replace(one, asked=one.asked | {column for column in found if column is not None})
 
 
 def _through(node: Operator, one: Trace) -> Trace:
@@ -97,7 +125,9 @@ def _through(node: Operator, one: Trace) -> Trace:
         return replace(one, whole=one.whole or limited)
     if isinstance(node, WindowProject) and not one._open:
         shown = tuple(_shown(column, node.input, one) for column in node.columns)
-        return replace(one, columns=shown)
+        return replace(_asking(_computed(node.columns), node.input, one), columns=shown)
+    if isinstance(node, WindowSelect) and not one._open:
+        return _asking([node.predicate], node.input, one)
     if isinstance(node, WindowSelect | WindowProject | WindowAlias) and one._open:
         plan = node.with_inputs(one.plan)
         return replace(one, plan=plan, columns=_all(plan))
@@ -111,7 +141,15 @@ def _grouped(node: WindowAggregation, one: Trace) -> Trace:
         plan = WindowProject(node.keys, one.plan)
         return replace(one, plan=plan, columns=columns, keys=len(node.keys), whole=True, _open=False)
     shown = tuple(_shown(key, node.input, one) for key in node.keys)
-    return replace(one, columns=(*shown, *aggregates), exact=False, whole=True, _open=False)
+    if one.alone or one.keys is not None or _is_limited(node.input):
+        return replace(one, columns=(*shown, *aggregates), exact=False, whole=True, _open=False)
+    asking = _asking(_computed(node.keys), node.input, one)
+    return replace(asking, columns=(*shown, *aggregates), keys=0, whole=True)  # pairs, by what is shown of them
+
+
+def _computed(columns: Iterable[Named]) -> list[Expr]:
+    """What is made of columns, and does not show them."""
+    return [column.expr for column in columns if not isinstance(column.expr, Column)]
 
 
 def _is_limited(plan: Operator) -> bool:

@@ -1,21 +1,25 @@
 """The radius of a query: how much history one correction can need, derived from its windows.
 
 A correction at a tick touches the windows that hold the tick, and these reach back from it by as much as they are wide.
-Where windows are over a stream that was made of windows, their widths add up.
+Where windows are over a stream that was made of windows, their widths add up. Ticks and tuples cannot be compared:
+where windows of time stand beside windows of rows, it is as many of the ones and of the others as any of them needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Radius:
-    """In ticks and, for windows of rows, in tuples; those that are larger come later."""
+    """In ticks and, for windows of rows, in tuples."""
 
     unbounded: bool = False
     ticks: int = 0
@@ -23,6 +27,14 @@ class Radius:
 
     def __add__(self, other: Radius) -> Radius:
         return Radius(self.unbounded or other.unbounded, self.ticks + other.ticks, self.rows + other.rows)
+
+    def __or__(self, other: Radius) -> Radius:
+        """The least that covers both.
+
+        >>> print(Radius(ticks=9) | Radius(ticks=4, rows=3))
+        9 ticks and 3 tuples
+        """
+        return Radius(self.unbounded or other.unbounded, max(self.ticks, other.ticks), max(self.rows, other.rows))
 
     def __str__(self) -> str:
         """
@@ -42,11 +54,16 @@ UNBOUNDED = Radius(unbounded=True)
 
 def radius_of(plan: Operator) -> Radius:
     """How much history a correction of any of its streams can need."""
-    below = max(map(radius_of, plan.inputs), default=Radius())
+    below = all_of(map(radius_of, plan.inputs))
     if isinstance(plan, WindowJoin | WindowCrossProduct):
-        # a window meets the latest one of the other side, which is older by the time between two of those
-        return below + Radius(ticks=max((_slide(node) for node in plan.walk()), default=0))
+        # a window meets the latest one of the other side, which is older by what lies between two of those
+        return below + all_of(map(_slide, plan.walk()))
     return below + _width(plan)
+
+
+def all_of(several: Iterable[Radius]) -> Radius:
+    """The least that covers them all."""
+    return reduce(or_, several, Radius())
 
 
 def _width(node: Operator) -> Radius:
@@ -64,12 +81,12 @@ def _width(node: Operator) -> Radius:
     return UNBOUNDED if isinstance(node, LoopWindow) else Radius()
 
 
-def _slide(node: Operator) -> int:
+def _slide(node: Operator) -> Radius:
     if isinstance(node, TimeWindow | HopWindow):
-        return node.slide
-    if isinstance(node, Scan):
-        return node.interval or 0
-    return 0
+        return Radius(ticks=node.slide)
+    if isinstance(node, RowWindow):
+        return Radius(rows=node.slide)
+    return Radius(ticks=node.interval or 0) if isinstance(node, Scan) else Radius()
 
 
-__all__ = ["UNBOUNDED", "Radius", "radius_of"]
+__all__ = ["UNBOUNDED", "Radius", "all_of", "radius_of"]

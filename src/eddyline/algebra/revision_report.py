@@ -49,12 +49,21 @@ class Corrected:
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch in which a query was corrected: what was revised, and what the query said about it."""
+    """One batch in which a query was corrected: what was revised, and what the query said about it.
+
+    Revisions are known by the number of their batch, stream and index: where corrections are withheld, those of earlier
+    batches are among them.
+    """
 
     number: int  # the same for all who were corrected for the same revisions
     at: int | None
-    revisions: Mapping[tuple[str, int], Revision]
+    revisions: Mapping[tuple[int, str, int], Revision]
     corrected: Sequence[Corrected]
+
+    @property
+    def own(self) -> list[Revision]:
+        """Those that came in this batch."""
+        return [revision for (number, _, _), revision in self.revisions.items() if number == self.number]
 
 
 @dataclass(frozen=True)
@@ -86,14 +95,17 @@ class Effects:
     revisions: dict[tuple[int, int], Revision] = field(default_factory=dict)  # by batch and index
     changes: dict[tuple[int, int], Counter[str]] = field(default_factory=dict)
 
+    def came(self, number: int, revisions: Iterable[Revision]) -> None:
+        """A batch has brought revisions of the stream."""
+        for revision in revisions:
+            self.revisions.setdefault((number, revision.index), revision)
+
     def take(self, stream: str, query: str, batch: Batch) -> None:
-        for (name, index), revision in batch.revisions.items():
-            if name == stream:
-                self.revisions.setdefault((batch.number, index), revision)
+        self.came(batch.number, [revision for revision in batch.own if revision.stream == stream])
         for corrected in batch.corrected:
             for cause in corrected.causes:
                 if cause.stream == stream:
-                    self.changes.setdefault((batch.number, cause.index), Counter())[query] += 1
+                    self.changes.setdefault((cause.batch, cause.index), Counter())[query] += 1
 
     @property
     def rows(self) -> Rows:
@@ -113,7 +125,7 @@ def rows_of_query(batches: Iterable[Batch]) -> Rows:
         for corrected in batch.corrected:
             answer = corrected.answer
             for cause in corrected.causes:
-                revision = batch.revisions[cause.stream, cause.index]
+                revision = batch.revisions[cause.batch, cause.stream, cause.index]
                 told = (cause.stream, cause.index, cause.op, shown_row(revision.old), shown_row(revision.new))
                 place = (corrected.at, answer.tick, number_of(answer), answer.op)  # type: ignore[union-attr]
                 found.append((*place, *told, cause.precision))

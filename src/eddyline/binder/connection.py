@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from eddyline.algebra.radius import Radius, radius_of
+from eddyline.algebra.radius import Radius, all_of, radius_of
 from eddyline.algebra.relational import RelationChanges
 from eddyline.binder.extent import retained_ticks
 from eddyline.binder.position import position_of
@@ -14,6 +14,11 @@ from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, Position, UnknownName, nearest
 from eddyline.language import syntax
+
+#: what a radius is counted in
+_PARTS = ("ticks", "rows")
+#: who needs it, if it is queries of a template, of which there may be a million
+_MANY = "db.queries"
 
 
 @dataclass(frozen=True)
@@ -109,16 +114,26 @@ def shown(name: str, points: Iterable[ConnectionPoint], catalog: Catalog) -> Sho
 
 
 def radius_at(point: ConnectionPoint, catalog: Catalog) -> tuple[Radius, str | None]:
-    """How much history a correction that passes a point can need, and which query needs most; None: nobody any."""
-    found = [(radius_of(query.plan), catalog.names[name]) for name, query in _behind(point, catalog)]
-    return max(found, key=lambda one: one[0], default=(Radius(), None))
+    """How much history a correction that passes a point can need, and which query needs most; None: nobody any.
+
+    One query may need most ticks and another one most tuples: then it is both.
+    """
+    found = [(name, radius_of(query.plan)) for name, query in _behind(point, catalog)]
+    radius = all_of(one for _, one in found)
+    if radius.unbounded:
+        return radius, next(name for name, one in found if one.unbounded)
+    wholly = [name for name, one in found if one == radius][:1]
+    partly = [[name for name, one in found if getattr(one, part) == getattr(radius, part)][:1] for part in _PARTS]
+    return radius, ", ".join(wholly or [name for names in partly for name in names]) or None
 
 
 def _behind(point: ConnectionPoint, catalog: Catalog) -> list[tuple[str, BoundQuery]]:
     """The queries that a correction reaches which passes a point, that of the point itself too."""
+    queries = [(catalog.names[name], query) for name, query in catalog.queries.items()]
+    queries += [(_MANY, template) for template in catalog.templates()]
     if point.is_stream:
-        return [(name, query) for name, query in catalog.queries.items() if point.on in query.streams]
+        return [(name, query) for name, query in queries if point.on in query.streams]
     own = catalog.query(point.on)
     assert own is not None
     made = own.plan.input if isinstance(own.plan, RelationChanges) else own.plan
-    return [(name, query) for name, query in catalog.queries.items() if query is own or made in list(query.plan.walk())]
+    return [(name, query) for name, query in queries if query is own or made in list(query.plan.walk())]

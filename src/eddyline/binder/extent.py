@@ -116,10 +116,10 @@ def retained_ticks(retain: exp.Expr | None, tick_micros: int) -> int | None:
     else:
         ticks = int(retain.name)
     if ticks < 0:
-        raise InvalidDefinition("a stream cannot be retained for a negative time", position)
+        raise InvalidDefinition("nothing can be retained for a negative time", position)
     if ticks > _LONGEST:
         raise InvalidDefinition(
-            f"{ticks} ticks are more than a clock can count", position, "without RETAIN a stream is retained for ever"
+            f"{ticks} ticks are more than a clock can count", position, "without RETAIN it is retained for ever"
         )
     return ticks
 

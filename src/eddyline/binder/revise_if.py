@@ -37,6 +37,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.types import is_numeric
 from eddyline.binder.expression import bind_predicate
+from eddyline.binder.overflow import true_on_overflow, widened
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.errors import (
     EddylineError,
@@ -152,14 +153,14 @@ class _PairScope:
             self.bare.append(position)
             place = self.column or 0
         found = self.output.fields[place]
-        return Column(found.name, found.type, relation)
+        return widened(Column(found.name, found.type, relation))
 
 
 def _bound(text: str, tree: exp.Expr, output: Schema, keys: tuple[int, ...] | None) -> ReviseIf:
     _with_doubles(tree)
     numeric = [i for i, f in enumerate(output.fields) if is_numeric(f.type) and i not in (keys or ())]
     scope = _PairScope(output, numeric[0] if numeric else None)
-    first = bind_predicate(tree, scope)
+    first = true_on_overflow(bind_predicate(tree, scope))
     schema = pair_schema(output)
     if not scope.bare and not scope.named:
         raise InvalidDefinition("revise_if says nothing about old and new", hint=_EXAMPLE)
@@ -174,7 +175,7 @@ def _bound(text: str, tree: exp.Expr, output: Schema, keys: tuple[int, ...] | No
         raise InvalidDefinition(
             "old and new mean numeric columns that are not grouped by; there is none", scope.bare[0], hint
         )
-    conditions = tuple(bind_predicate(tree, _PairScope(output, place)) for place in numeric)
+    conditions = tuple(true_on_overflow(bind_predicate(tree, _PairScope(output, place))) for place in numeric)
     return ReviseIf(text, keys, tuple(numeric), conditions, schema)
 
 

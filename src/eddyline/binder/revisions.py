@@ -8,7 +8,7 @@ from eddyline.algebra.revision_report import OF_QUERY, OF_STREAM, OVERVIEW
 from eddyline.binder.position import position_of
 from eddyline.binder.window import tick_of
 from eddyline.catalog.catalog import Catalog
-from eddyline.errors import InvalidDefinition, UnknownName, nearest
+from eddyline.errors import InvalidDefinition, Position, UnknownName, nearest
 from eddyline.language import syntax
 
 
@@ -33,18 +33,22 @@ def bind_show_revisions(node: syntax.ShowRevisions, catalog: Catalog, name: str)
     most = None if limit is None else int(limit.name)
     if node.this is None:
         return ShowRevisions(name, since=asked, limit=most)
-    of = node.this.text_form
+    return revisions_of(node.this.text_form, catalog, name, asked, most, position_of(node.this))
+
+
+def revisions_of(
+    of: str, catalog: Catalog, name: str, since: int | None, limit: int | None, position: Position | None = None
+) -> ShowRevisions:
+    """The same of a stream or a query, by its name."""
     extent = catalog.extent(of)
     if extent is not None:
         if not extent.is_stream:
             hint = "tables are not corrected: queries see them as they are"
-            raise InvalidDefinition(f"{extent.name} is a table", position_of(node.this), hint)
-        return ShowRevisions(name, stream=extent.name, since=asked, limit=most)
+            raise InvalidDefinition(f"{extent.name} is a table", position, hint)
+        return ShowRevisions(name, stream=extent.name, since=since, limit=limit)
     if catalog.query(of) is not None:
-        return ShowRevisions(name, query=catalog.names[of.lower()], since=asked, limit=most)
+        return ShowRevisions(name, query=catalog.names[of.lower()], since=since, limit=limit)
     if catalog.is_one_of_many(of):
-        return ShowRevisions(name, query=of, since=asked, limit=most)
+        return ShowRevisions(name, query=of, since=since, limit=limit)
     guess = nearest(of, list(catalog.all_names()))
-    raise UnknownName(
-        f"there is no stream or query {of}", position_of(node.this), f"did you mean {guess}?" if guess else None
-    )
+    raise UnknownName(f"there is no stream or query {of}", position, f"did you mean {guess}?" if guess else None)

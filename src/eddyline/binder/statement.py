@@ -302,6 +302,9 @@ class StatementBinder:
             return [FlushRevisions(None)]
         name = node.this.text_form
         query = self.catalog.query(name) or self.catalog.one_of_many(name)
+        if query is None and self.catalog.extent(name) is not None:
+            hint = "name a query with revise_if; FLUSH REVISIONS alone is for all of them"
+            raise InvalidDefinition(f"{name} is no query: nothing is withheld of it", position_of(node.this), hint)
         if query is None:
             guess = nearest(name, (self.catalog.names[key] for key in self.catalog.queries))
             raise UnknownName(

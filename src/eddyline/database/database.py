@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from eddyline.database.core import Core
-from eddyline.database.given import checked_text, checked_tick
+from eddyline.database.given import checked_number, checked_text, checked_tick
 from eddyline.database.handle import QueryHandle
 from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
@@ -97,7 +97,8 @@ class Database:
         """A handle on a standing query, which begins with its first answer, or after a cursor."""
         with noted():
             self._core.check_open()
-            return QueryHandle(self._core, self._core.definitions.standing(checked_text(name, "a name")), since)
+            standing = self._core.definitions.standing(checked_text(name, "a name"))
+            return QueryHandle(self._core, standing, checked_number(since, "since, a cursor,", least=-1))
 
     @property
     def queries(self) -> Queries:

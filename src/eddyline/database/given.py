@@ -30,3 +30,14 @@ def checked_tick(value: Any, what: str) -> int:
     if abs(value) > LARGEST:
         raise InvalidDefinition(f"{what} is too large: no clock goes beyond {LARGEST}")
     return value
+
+
+def checked_number(value: Any, what: str, least: int) -> int:
+    """
+    >>> checked_number("3", "limit", least=0)
+    Traceback (most recent call last):
+    eddyline.errors.InvalidDefinition: limit is a whole number from 0 on, not '3'
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidDefinition(f"{what} is a whole number from {least} on, not {value!r:.60}")
+    return value

@@ -155,8 +155,9 @@ class QueryHandle:
 
         There are none if it corrects nothing, and if it was given so long ago that nobody remembers.
         """
-        self._check()
-        return self._home.revisions.causes(self._query, answer)
+        with noted():
+            self._check()
+            return self._home.revisions.causes(self._query, answer)
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class Causes:
         self._seen, self._corrected = -1, frozenset[int]()
         query = self._found(with_members=False) or self._found(with_members=True)
         assert query is not None
-        self._known = known(record, optimize(query.plan, frozenset()).plan)
+        self._known = known(record, optimize(query.plan, frozenset()).plan, query)
         self._schemas = {extent.name: extent.schema for extent in self._definitions.catalog.extents.values()}
 
     def _found(self, with_members: bool) -> BoundQuery | None:

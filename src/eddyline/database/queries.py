@@ -162,10 +162,10 @@ class Queries:
         with noted():
             core.check_open()
             checked_text(pattern, "a pattern", hint="'%' drops all queries")
-        with core.defining, core.engine.writing:
-            check_free(core.definitions.catalog.queries_like(pattern), core.definitions.catalog)
-            core.remember(DROP_LIKE, pattern, _HERE)
-            return core.drop_like(pattern)
+            with core.defining, core.engine.writing:
+                check_free(core.definitions.catalog.queries_like(pattern), core.definitions.catalog)
+                core.remember(DROP_LIKE, pattern, _HERE)
+                return core.drop_like(pattern)
 
     def __repr__(self) -> str:
         return f"<{len(self)} queries>"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -14,17 +15,21 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import OF_QUERY, OF_STREAM, OVERVIEW
 from eddyline.algebra.revision_report import Rows as Lines
 from eddyline.algebra.schema import Schema
-from eddyline.binder.revisions import ShowRevisions
-from eddyline.database.definitions import StandingQuery
+from eddyline.binder.revisions import ShowRevisions, revisions_of
+from eddyline.catalog.catalog import BoundQuery
+from eddyline.database.definitions import StandingQuery, StandingSet
+from eddyline.database.given import checked_number, checked_text, checked_tick
 from eddyline.database.rows import Rows
 from eddyline.database.statements import QueryRecord
-from eddyline.errors import StorageUnusable
+from eddyline.errors import InvalidDefinition, StorageUnusable
 from eddyline.log.journal import StreamState
 from eddyline.log.results import ResultLog
 from eddyline.log.storage import Storage
 from eddyline.spark.lineage.causes import Asked, Lineage
-from eddyline.spark.lineage.report import MOST_MEMBERS, Known, Report
-from eddyline.spark.stages import cut
+from eddyline.spark.lineage.members import inner_logs
+from eddyline.spark.lineage.report import Known, KnownClass, Report
+from eddyline.spark.stages import LINEAR, cut
+from eddyline.spark.templates import with_values
 
 if TYPE_CHECKING:
     from eddyline.database.core import Core
@@ -55,17 +60,21 @@ class Revisions:
         self._core = core
 
     def list(self, of: str | None, since: int | None, limit: int | None) -> Rows:
-        extent = None if of is None else self._core.definitions.catalog.extent(of)
-        if of is None or (extent is not None and extent.is_stream):
-            return self.show(ShowRevisions("", None if extent is None else extent.name, None, since, limit))
-        return self.show(ShowRevisions("", None, self._core.definitions.standing(of).record.name, since, limit))
+        if since is not None:
+            checked_tick(since, "since")
+        if limit is not None:
+            checked_number(limit, "limit", least=0)
+        if of is None:
+            return self.show(ShowRevisions("", since=since, limit=limit))
+        checked_text(of, "the name of a stream or a query")
+        return self.show(revisions_of(of, self._core.definitions.catalog, "", since, limit))
 
     def show(self, asked: ShowRevisions) -> Rows:
         def rows(report: Report) -> Lines:
             if asked.query is not None:
                 return report.of_query(self._known(self._core.definitions.standing(asked.query)))
             if asked.stream is not None:
-                return report.of_stream(asked.stream, self._readers(asked.stream))
+                return report.of_stream(asked.stream, *self._readers(asked.stream))
             stages = {standing.name: standing.stages for standing in self._core.engine.executor.queries()}
             standing = list(self._core.definitions.queries.values())
             names = {query.record.log: query.record.name for query in standing if query.record.seat is None}
@@ -74,11 +83,16 @@ class Revisions:
         return Rows(_as_table(asked.columns, self._asked(rows, asked.since, asked.limit)))
 
     def causes(self, query: StandingQuery, answer: Answer) -> tuple[Cause, ...]:
+        if not isinstance(answer, Answer):
+            hint = "fetch() gives answers, and so does iterating over a query"
+            raise InvalidDefinition(f"what has causes is an answer that was fetched, not {answer!r:.60}", hint=hint)
         return self._asked(lambda report: report.causes(self._known(query), answer))
 
     def effects(self, stream: str, index: int) -> Sequence[Effect]:
+        checked_number(index, "the index of a tuple", least=1)
+
         def found(report: Report) -> Sequence[Effect]:
-            pairs = report.effects(stream, index, self._readers(stream))
+            pairs = report.effects(stream, index, *self._readers(stream))
             return [Effect(answer.query, answer, cause.op, cause.precision) for cause, answer in pairs]
 
         return self._asked(found)
@@ -94,28 +108,45 @@ class Revisions:
         record, bound = query.record, query.query
         if self._core.definitions.queries.get(record.name.lower()) is not query:
             bound = self._core.definitions.catalog.one_of_many(record.name) or bound
-        return known(record, self._core.plan(bound))
+        return known(record, self._core.plan(bound), bound)
 
-    def _readers(self, stream: str) -> Sequence[Known]:
-        """The queries that read a stream. Of query classes with very many members, none."""
-        return [self._known(query) for query in self._reading(stream)]
-
-    def _reading(self, stream: str) -> Iterator[StandingQuery]:
-        members = []
+    def _readers(self, stream: str) -> tuple[Sequence[Known], Sequence[KnownClass]]:
+        """The queries that read a stream, and the classes with members that do."""
+        alone, members = [], dict[str, dict[int, StandingQuery]]()
         for query in list(self._core.definitions.queries.values()):
-            if stream in query.query.streams:
-                if query.record.seat is None:
-                    yield query
-                else:
-                    members.append(query)
-        if len(members) <= MOST_MEMBERS:
-            yield from members
+            seat = query.record.seat
+            if stream in query.query.streams and seat is not None:
+                members.setdefault(seat.log, {})[seat.number] = query
+            elif stream in query.query.streams:
+                alone.append(self._known(query))
+        sets = [many for many in list(self._core.definitions.sets) if stream in many.query.streams]
+        logs = dict.fromkeys((*members, *(many.members.seat.log for many in sets)))
+        return alone, [self._class(log, members.get(log, {}), sets) for log in logs]
+
+    def _class(self, log: str, members: Mapping[int, StandingQuery], sets: Sequence[StandingSet]) -> KnownClass:
+        mine = [many for many in sets if many.members.seat.log == log]
+        values = cache(lambda path: self._core.storage.read_table(path))  # of a template, for all that are asked about
+
+        def member(number: int) -> Known | None:
+            if number in members:
+                return self._known(members[number])
+            for many in mine:
+                record = many.members.at(number)
+                if record is not None:
+                    row = values(many.members.record.values).slice(number - many.members.seat.number, 1)
+                    bound = with_values(many.query, row)
+                    return known(record, self._core.plan(bound), bound)
+            return None
+
+        stages = self._core.engine.classes.named(log).stages
+        return KnownClass(log, member, len(stages) == 1 and stages[0].kind == LINEAR)
 
 
-def known(record: QueryRecord, plan: Operator) -> Known:
+def known(record: QueryRecord, plan: Operator, query: BoundQuery) -> Known:
     """A query that is asked about. Of a member of a query class its own plan counts: only it is looked at."""
     stages = cut(record.log, plan, record.columns)
-    return Known(record.name, Asked(record.log, stages, record.seat), record.reading)
+    inner = inner_logs(stages, query, record.log) if record.seat is not None and len(stages) > 1 else None
+    return Known(record.name, Asked(record.log, stages, record.seat, inner), record.reading)
 
 
 def asked(

@@ -63,6 +63,10 @@ class QuerySet:
         place = number - self.seat.number
         return 0 <= place < len(self._standing) and bool(self._standing[place])
 
+    def at(self, number: int) -> QueryRecord | None:
+        """The query with a number in the log of its class, if it stands."""
+        return self._record(number - self.seat.number) if self.is_standing(number) else None
+
     def _record(self, place: int) -> QueryRecord:
         seat = replace(self.seat, number=self.seat.number + place)
         return replace(self.record.query, name=self._names[place].as_py(), seat=seat)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from eddyline.catalog.extent import Extent
-from eddyline.errors import noted
+from eddyline.errors import InvalidDefinition, noted
 
 if TYPE_CHECKING:
     from eddyline.database.revisions import Effect, Revisions
@@ -61,13 +61,17 @@ class StreamHandle:
 
     def delete(self, index: int | Sequence[int]) -> Pushed:
         """Take tuples back by their indexes."""
+        if isinstance(index, str) or not isinstance(index, int | Iterable):
+            with noted():
+                raise InvalidDefinition(f"tuples are taken back by their indexes, not by {index!r:.60}")
         indexes = [index] if isinstance(index, int) else index
         return self.push([{"_op": "-", "_ref": each} for each in indexes])
 
     def effects(self, index: int) -> Sequence[Effect]:
         """The answers that revisions of the tuple with this index have changed, of every query: `query`, `answer`, …"""
-        self._home.check()
-        return self._home.revisions.effects(self._extent.name, index)
+        with noted():
+            self._home.check()
+            return self._home.revisions.effects(self._extent.name, index)
 
     def __repr__(self) -> str:
         return f"<stream {self.name} ({', '.join(self.columns)})>"

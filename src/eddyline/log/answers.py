@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from functools import reduce
 from itertools import groupby
+from operator import and_
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +74,35 @@ def read_segments(
     if table is None or seat is None:
         return table
     return _of_member(table, seat) if before is None else _of_members(table, seat)
+
+
+def read_batches(
+    storage: Storage,
+    segments: Sequence[Segment],
+    batches: tuple[int, int],
+    seat: Seat | None = None,
+    rows: pc.Expression | None = None,
+    columns: Sequence[str] | None = None,
+) -> pa.Table | None:
+    """The rows of a stretch of batches, both ends included, and of these only some; None if there are no segments.
+
+    What is not asked for is not read, as far as the files can tell where it is. A `seat` is that of a member.
+    """
+    first, last = batches
+    tables = []
+    for segment in segments:
+        if not (segment.seq[0] <= last and first <= segment.seq[1]):
+            continue
+        wanted = [] if rows is None else [rows]
+        if seat is not None:
+            wanted.append(_wanted(seat, None))
+        if not (first <= segment.seq[0] and segment.seq[1] <= last):  # merged from segments of several batches
+            wanted.append((pc.field(BATCH) >= first) & (pc.field(BATCH) <= last))
+        names = None if columns is None else [BATCH, *columns]
+        condition = reduce(and_, wanted) if wanted else None
+        tables.append(_as_of(storage.read_table(segment.path, names, condition), segment))
+    table = pa.concat_tables(tables, promote_options="default") if tables else None
+    return table if table is None or seat is None else _of_member(table, seat)
 
 
 def _as_of(table: pa.Table, segment: Segment) -> pa.Table:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from eddyline.algebra.lineage import BATCH, ROW, WINDOW, Cause, Trace, traces, worse
 from eddyline.algebra.node import Operator, StreamOp
 from eddyline.algebra.relational import RelationChanges
-from eddyline.algebra.revision import StreamRevise, WindowRevise
+from eddyline.algebra.revision import ReviseIf, StreamRevise, WindowRevise
 from eddyline.algebra.stream import (
     RStream,
     StreamAcquire,
@@ -33,6 +33,8 @@ from eddyline.reference.value import row_key
 
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias)
 _EVER = 2**63 - 1
+#: batches that may have caused what is said, each with as much of it as they may have caused
+Parts = Callable[[Any], "list[tuple[_Revised, Any]]"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ class Told:
     causes: tuple[Cause, ...] | None
 
 
+@dataclass(frozen=True)
+class _Revised:
+    """What a batch has revised, by stream and index, and ways to find what that has changed."""
+
+    number: int
+    changes: dict[str, dict[int, Change]]
+    finders: list[Callable[[Any], dict[tuple[str, int], str]]]
+
+
 class Place(NamedTuple):
     """Where a version of a tuple is: in windows from one tick to another (or in one of them), in a group."""
 
@@ -51,6 +62,7 @@ class Place(NamedTuple):
     last: int
     key: Any  # of the window; None: any at these ticks
     group: Values
+    sign: int = 0  # -1: the version was there before; 1: it is there now
 
 
 def revisions(batch: Batch, stream: str, closed: int | None) -> dict[int, Change]:
@@ -85,8 +97,10 @@ class _Query:
         self._context, self._inner = context, inner
         self._plan = self._without_inner_streams(plan)
         self._streams = [op.name for op in self._plan.walk() if isinstance(op, StreamReceive | StreamAcquire)]
-        withholds = isinstance(self._plan, StreamRevise | WindowRevise)
-        self._root = self._plan.inputs[0] if withholds else self._plan  # what decides where an answer comes from
+        self._root = self._plan  # what decides where an answer comes from
+        self._shown: Shown | None = None
+        if isinstance(self._plan, StreamRevise | WindowRevise):
+            self._root, self._shown = self._plan.input, Shown(self._plan.revise)
 
     def _without_inner_streams(self, node: Operator) -> Operator:
         """A stream that is made inside of the plan is answered first, and then read like any other."""
@@ -118,11 +132,15 @@ class _Query:
     def told(self) -> list[Told]:
         standing, before = StandingQuery(self._plan, self._context), Clock(None, None)
         found: list[Told] = []
+        earlier: list[_Revised] = []  # whose corrections may have been withheld
         for number, batch in enumerate(self._context.feed.batches):
             elements = standing.step()
-            revised = {stream: self._revised(stream, number, before) for stream in self._streams}
-            why = self._why(revised, before, batch.clock)
-            found += [Told(number, element, why(element)) for element in elements]
+            changes = {stream: self._revised(stream, number, before) for stream in self._streams}
+            finders = self._finders(changes, batch.clock) if any(changes.values()) else []
+            revised = _Revised(number, changes, finders)
+            earlier += [revised] if finders else []
+            parts = _wholly(revised) if self._shown is None else self._shown.parts(elements, number, earlier)
+            found += [Told(number, element, self._why(element, revised, parts, before)) for element in elements]
             before = batch.clock
         return found
 
@@ -132,33 +150,31 @@ class _Query:
             return revisions(batch, stream, before.closed)
         return {one.element.index: one.element for one in self._inner[stream] if one.batch == number}
 
-    def _why(
-        self, revised: dict[str, dict[int, Change]], before: Clock, now: Clock
-    ) -> Callable[[Any], tuple[Cause, ...] | None]:
-        """Tells the causes of what is said in a batch; None if it corrects nothing."""
-        if not any(revised.values()):
-            return lambda element: None
-        finders = self._finders(revised, now)
+    def _why(self, element: Any, revised: _Revised, parts: Parts, before: Clock) -> tuple[Cause, ...] | None:
+        """The causes of what is said in a batch; None if it corrects nothing."""
+        if not revised.finders and self._shown is None:
+            return None
+        if not self._corrects(element, revised.changes, before):
+            return None
+        these = parts(element)
+        levels = zip(*([(batch, part, finder) for finder in batch.finders] for batch, part in these), strict=True)
+        found = ([(batch, finder(part)) for batch, part, finder in level] for level in levels)  # the surest first
+        surest = next((level for level in found if any(pairs for _, pairs in level)), [])
+        causes = [
+            cause
+            for batch, pairs in surest
+            for (stream, index), precision in pairs.items()
+            for cause in self._origins(stream, batch, index, precision)
+        ]
+        return tuple(sorted(_surest(causes), key=lambda cause: (cause.stream, cause.index, cause.batch)))
 
-        def why(element: Any) -> tuple[Cause, ...] | None:
-            if not self._corrects(element, revised, before):
-                return None
-            found = next((pairs for finder in finders if (pairs := finder(element))), {})
-            causes = [
-                cause
-                for (stream, index), precision in found.items()
-                for cause in self._origins(stream, revised[stream][index], precision)
-            ]
-            return tuple(sorted(_surest(causes), key=lambda cause: (cause.stream, cause.index)))
-
-        return why
-
-    def _origins(self, stream: str, change: Change, precision: str) -> list[Cause]:
+    def _origins(self, stream: str, batch: _Revised, index: int, precision: str) -> list[Cause]:
         """A revised tuple of a stream of the input; of an inner one, what caused that."""
+        change = batch.changes[stream][index]
         if stream not in self._inner:
-            return [Cause(stream, change.index, operation(change), precision)]
+            return [Cause(stream, index, operation(change), precision, batch.number)]
         (inner,) = [one for one in self._inner[stream] if one.element is change]
-        return [Cause(c.stream, c.index, c.op, worse(c.precision, precision)) for c in inner.causes or ()]
+        return [replace(cause, precision=worse(cause.precision, precision)) for cause in inner.causes or ()]
 
     def _corrects(self, element: Any, revised: dict[str, dict[int, Change]], before: Clock) -> bool:
         """Whether it is about something that was answered before."""
@@ -169,7 +185,8 @@ class _Query:
         if not isinstance(element, Change):
             return False
         if isinstance(self._root, (*_PER_TUPLE, StreamReceive, StreamAcquire)):
-            return any(element.index in changes for changes in revised.values())
+            withheld = self._shown is not None and element.old is not None
+            return withheld or any(element.index in changes for changes in revised.values())
         if element.old is not None:
             return True
         assert element.new is not None
@@ -199,9 +216,15 @@ class _Query:
         def by_row(element: Any) -> dict[tuple[str, int], str]:
             found: dict[tuple[str, int], str] = {}
             for trace, at, place in places:
-                rows = [row for tick, row in _rows(element) if self._is_at(trace, place, element, tick)]
+                exact = self._is_exact(trace)
+                signs = (-1, 1) if trace.alone or not exact else (place.sign,)  # a pair is of tuples of one time
+                rows = [
+                    row
+                    for tick, row, sign in _signed(element)
+                    if sign in signs and self._is_at(trace, place, element, tick)
+                ]
                 if any(_agrees(trace, place.group, row) for row in rows):
-                    found[at] = ROW if self._is_exact(trace) else found.get(at, WINDOW)
+                    found[at] = ROW if exact else found.get(at, WINDOW)
             return found
 
         def by_window(element: Any) -> dict[tuple[str, int], str]:
@@ -252,9 +275,9 @@ class _Query:
         chain = trace.leaf.inputs[0]
         (stream,) = [op.name for op in chain.walk() if isinstance(op, StreamReceive | StreamAcquire)]
         for index, change in revised[stream].items():
-            for _, version in change.weights():
+            for sign, version in change.weights():
                 for place in self._of_version(trace, stream, Change(index, None, version), now):
-                    yield (stream, index), place
+                    yield (stream, index), place._replace(sign=sign)
 
     def _of_version(self, trace: Trace, stream: str, change: Change, now: Clock) -> Iterator[Place]:
         leaf = trace.leaf
@@ -310,7 +333,65 @@ class _Query:
         untold = isinstance(leaf, RowWindow) or (isinstance(leaf, LoopWindow) and not isinstance(root, RStream))
         if untold and isinstance(root, StreamOp) and not isinstance(root, RelationChanges):
             return False  # an answer does not tell which window it is of
+        if not trace.alone and not isinstance(leaf, TimeWindow | HopWindow):
+            return False  # where pairs come and go, or which window met which, is not told
+        if not trace.alone and isinstance(root, StreamOp) and not isinstance(root, RStream):
+            return False
         return trace.is_exact and not isinstance(leaf, LatestRowsWindow)
+
+
+def _wholly(revised: _Revised) -> Parts:
+    return lambda element: [(revised, element)]
+
+
+class Shown:
+    """When each result was shown last: what has changed since then is what a correction adds up."""
+
+    def __init__(self, revise: ReviseIf) -> None:
+        self._keys = revise.keys
+        self._last: dict[Any, int] = {}
+
+    def parts(self, elements: Sequence[Any], number: int, earlier: Sequence[_Revised]) -> Parts:
+        """For what a batch says. A result that was not shown before has no more than what this batch brought."""
+        gone = {self._result(e, tick, row) for e in elements for tick, row, sign in _signed(e) if sign < 0}
+        since = {result: self._last.get(result, number - 1) for result in gone}
+        for element in elements:
+            for tick, row, sign in _signed(element):
+                if sign > 0:
+                    self._last[self._result(element, tick, row)] = number
+
+        def parts(element: Any) -> list[tuple[_Revised, Any]]:
+            found = []
+            for batch in earlier:
+
+                def adds_up(tick: int, row: Row, batch: _Revised = batch) -> bool:
+                    return since.get(self._result(element, tick, row), number - 1) < batch.number
+
+                part = _part(element, adds_up)
+                if part is not None:
+                    found.append((batch, part))
+            return found
+
+        return parts
+
+    def _result(self, element: Any, tick: int, row: Row) -> Any:
+        if self._keys is None:
+            return element.index
+        place = element.key if isinstance(element, WindowChange) else tick
+        return place, row_key(tuple(row.values[key] for key in self._keys))
+
+
+def _part(element: Any, wanted: Callable[[int, Row], bool]) -> Any:
+    """What has changed of some rows; None if nothing has."""
+    if isinstance(element, Change):
+        old, new = (s if s is not None and wanted(s.tick, s.row) else None for s in (element.old, element.new))
+        return None if old is None and new is None else Change(element.index, old, new)
+    assert isinstance(element, WindowChange)
+    kept = {sign: tuple(r for t, r, s in _signed(element) if s == sign and wanted(t, r)) for sign in (-1, 1)}
+    if not any(kept.values()):
+        return None
+    before, after = (w and w._replace(rows=kept[sign]) for w, sign in ((element.old, -1), (element.new, 1)))
+    return WindowChange(element.key, before, after)
 
 
 def _on(trace: Trace, leaf: Operator) -> Operator:
@@ -324,13 +405,18 @@ def _on(trace: Trace, leaf: Operator) -> Operator:
 
 def _rows(element: Any) -> list[tuple[int, Row]]:
     """What has changed, with the ticks: rows that are only before or only after."""
+    return [(tick, row) for tick, row, _ in _signed(element)]
+
+
+def _signed(element: Any) -> list[tuple[int, Row, int]]:
+    """The same, with -1 for those that are only before and 1 for those that are only after."""
     if isinstance(element, RelationChange):
-        return [(element.tick, element.row)]
+        return [(element.tick, element.row, element.weight)]
     if isinstance(element, Change):
-        return [(stamped.tick, stamped.row) for _, stamped in element.weights()]
+        return [(stamped.tick, stamped.row, sign) for sign, stamped in element.weights()]
     old, new = (() if window is None else window.rows for window in (element.old, element.new))
     tick = (element.new or element.old).tick
-    return [(tick, row) for row in (*minus(old, new), *minus(new, old))]
+    return [(tick, row, -1) for row in minus(old, new)] + [(tick, row, 1) for row in minus(new, old)]
 
 
 def _ticks(element: Any) -> list[int]:
@@ -347,9 +433,9 @@ def _agrees(trace: Trace, group: Values, row: Row) -> bool:
 
 def _surest(causes: Sequence[Cause]) -> list[Cause]:
     """Each cause once, as sure as it is known to be."""
-    found: dict[tuple[str, int, str], Cause] = {}
+    found: dict[tuple[str, int, str, int], Cause] = {}
     for cause in causes:
-        at = cause.stream, cause.index, cause.op
+        at = cause.stream, cause.index, cause.op, cause.batch
         if at not in found or worse(cause.precision, found[at].precision) == found[at].precision:
             found[at] = cause
     return list(found.values())

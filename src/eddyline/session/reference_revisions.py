@@ -50,15 +50,14 @@ def _batches(step: ShowRevisions, name: str, standing: Standing) -> Iterator[Bat
                 said.setdefault(one.batch, []).append(Corrected(at, answer, one.causes))
     streams = [op.name for op in plan.walk() if isinstance(op, StreamReceive | StreamAcquire)]
     closed: int | None = None
+    found: dict[tuple[int, str, int], Revision] = {}
     for number, batch in enumerate(context.feed.batches):
-        at = batch.clock.reached
-        found = {
-            (stream, index): _revision(at, stream, change)
-            for stream in streams
-            for index, change in revisions(batch, stream, closed).items()
-        }
-        if found and (step.since is None or (at is not None and at >= step.since)):
-            yield Batch(number, at, found, said.get(number, ()))
+        at, had = batch.clock.reached, len(found)
+        for stream in streams:
+            for index, change in revisions(batch, stream, closed).items():
+                found[number, stream, index] = _revision(at, stream, change)
+        if (len(found) > had or number in said) and (step.since is None or (at is not None and at >= step.since)):
+            yield Batch(number, at, dict(found), said.get(number, ()))
         closed = batch.clock.closed
 
 
@@ -70,6 +69,6 @@ def _revision(at: int | None, stream: str, change: Change) -> Revision:
 
 
 def _summary(batch: Batch, query: str) -> Summary:
-    kinds = Counter(revision.op for revision in batch.revisions.values())
-    streams = tuple(sorted({stream for stream, _ in batch.revisions}))
+    kinds = Counter(revision.op for revision in batch.own)
+    streams = tuple(sorted({revision.stream for revision in batch.own}))
     return Summary(batch.at, streams, kinds["+"], kinds["-"], kinds["="], query, len(batch.corrected))

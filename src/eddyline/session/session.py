@@ -123,11 +123,12 @@ class Session(ScriptRun):
         yield from self._steps_of(())
 
     def _flushes(self, reader: str, begun: int, number: int, query: str | None) -> bool:
-        """Whether a batch shows what a query withholds; `reader` is that query, or one that reads it.
+        """Whether a batch shows what is withheld in a query: by `reader` itself, or by a `query` that it reads.
 
         Of its first answers, over the batches that had come when it began, none is withheld.
         """
-        return number < begun or self._inflow.feed.batches[number].flushed in (ALL, reader.lower(), query or ALL)
+        withholds = reader.lower() if query is None else query
+        return number < begun or self._inflow.feed.batches[number].flushed in (ALL, withholds)
 
     def _register(self, step: Register) -> Iterator[Answer]:
         self._starts.of(step.query.streams)  # reads the files once, before they flow

@@ -41,6 +41,7 @@ from eddyline.spark.classes import sharing_from
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.lineage.causes import Asked, Lineage
+from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
 from eddyline.spark.revising import Revision, revise
 from eddyline.spark.stages import cut
@@ -210,7 +211,8 @@ class SparkRun(ScriptRun):
         reading, query = self._readings[name], self._standing[name]
         log = name if reading.seat is None else reading.seat.log
         stages = cut(log, optimize(query.plan, self._without_rules).plan, query.columns)
-        return Known(name, Asked(log, stages, reading.seat), reading)
+        inner = inner_logs(stages, query, log) if reading.seat is not None and len(stages) > 1 else None
+        return Known(name, Asked(log, stages, reading.seat, inner), reading)
 
     def _attach(self, step: AttachOnce) -> None:
         raise NotSupported("tags need the reference engine, so far", hint="use --engine reference")

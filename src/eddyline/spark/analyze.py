@@ -56,16 +56,38 @@ def analyze(engine: Engine, question: Question) -> str:
         for stage in passed.stages:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
-            text += [f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view))]
+            text += [
+                f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view), *_corrected(passed, stage))
+            ]
     return plain_names("\n".join([*text, *footing(engine, question)]))
 
 
-def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
+def _corrected(passed: Passed, stage: Stage) -> list[str]:
+    """What corrections cost that are not made from tuples."""
+    view = passed.from_slices(stage, passed.view(stage))
+    if view is None:
+        return []
+    # tuples, which are planned for in case that slices are in doubt, would be counted too later on
+    read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
+    found = _computed(passed, stage, view)
+    if found is None:
+        return []
+    wrote = counted(sum(segment.rows for segment in found.segments), "row")
+    said = f"corrected downstream: all of it takes {read}, of slices, and gives {wrote} in {_seconds(found.seconds)}"
+    return [said, *_table(found.operators)]
+
+
+def _computed(passed: Passed, stage: Stage, view: View) -> _Run | None:
     works = passed.works(stage, view)
     found = _run_in_kernel(passed, stage, works) if works else None
     if works is None or (found is not None and found.refused):
         frame = passed.frame(stage, view)
         found = None if frame is None else _run_on_spark(stage, frame, found)
+    return found
+
+
+def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
+    found = _computed(passed, stage, view)
     if found is None:
         passed.add(stage, ())
         return ["there is nothing to do for the data there is now"]

@@ -92,6 +92,7 @@ class Added:
     seconds: dict[str, float] = field(default_factory=dict)
     rows_read: dict[str, int] = field(default_factory=dict)
     from_slices: set[str] = field(default_factory=set)  # who was answered from slices that were kept
+    asked_again: set[str] = field(default_factory=set)  # who was to show what was withheld before
 
     def as_of(self, batch: int) -> dict[str, StageResult]:
         """The same as what one batch commits."""
@@ -366,6 +367,8 @@ class BatchWork:
         if stage.revise is not None and had is not None:
             flushes = (flush for e in stretch.entries if e.number > query.entry for flush in e.flushes)
             ask_again(view, query, stage, had, flushes, self._settled.get(stage.name, LOW))
+            if view.asked_again:
+                self._added.asked_again.add(query.name)
         keeper = self._keepers.get(query.name)
         return view if keeper is None else keeper.view(stage, view)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM
+from eddyline.log.results import StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.spark.evaluate.batch import Log
 from eddyline.spark.stages import Stage
@@ -29,7 +30,7 @@ def corrections(ways: Iterable[Way], added: Added, batch: int) -> list[Correctio
         if key not in arrived:
             revised = any(entry.revised for entry in stretch.entries)
             arrived[key] = {name: _arrived(log) for name, log in stretch.logs.items()} if revised else {}
-        if arrived[key]:
+        if arrived[key] or query.name in added.asked_again:
             one = _correction(query, stages, stretch, arrived[key], added, batch)
             found += [] if one is None else [one]
     return found
@@ -44,7 +45,10 @@ def _correction(
     batch: int,
 ) -> Correction | None:
     streams = {name for stage in stages for name in stage.streams}
-    if not any(streams & entry.revised.keys() for entry in stretch.entries):
+    revised = any(streams & entry.revised.keys() for entry in stretch.entries)
+    # what was withheld before may be shown without any revision
+    said = query.name in added.asked_again and bool(added.stages.get(query.name, StageResult()).segments)
+    if not revised and not said:
         return None
     before, after = stretch.before, stretch.after
     return Correction(

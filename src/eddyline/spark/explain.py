@@ -20,12 +20,13 @@ from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
+from eddyline.spark.keeping import kept_by
 from eddyline.spark.kernel_job import reason_for_spark, works_of
 from eddyline.spark.physical import counted, described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
 from eddyline.spark.spreading import most_rows
-from eddyline.spark.stages import LINEAR, LOOKUP, Stage, cut
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage, cut
 from eddyline.spark.work import once_frame, stage_frame
 from eddyline.spark.writer import written
 
@@ -222,6 +223,21 @@ class Passed:
         view.since = {} if self._standing is None else self._standing.since
         view.members = self._members
         return view
+
+    def from_slices(self, stage: Stage, view: View) -> View | None:
+        """What a stage sees if all of its windows are corrected from slices that its query keeps; None if it has none.
+
+        It is the same however few tuples have changed: a correction takes the slices of the windows that it touches.
+        """
+        if self._standing is None or stage is not self.stages[-1]:
+            return None
+        keeping = next((one for one in self._standing.stages if one.kind == SLICES), None)
+        had = StageResult() if keeping is None else self.result(keeping)
+        if keeping is None or had.start is None:
+            return None
+        logs = {name: replace(log, fresh=()) for name, log in view.logs.items()}
+        segments = {segment.path: segment.rows for segment in had.segments}
+        return replace(view, slices=kept_by(keeping, had, self._members), logs=logs, segments=segments)
 
     def _shown(self, log: Log) -> Log:
         """Spark takes the plan over an empty log away, so there is an empty file in its place."""

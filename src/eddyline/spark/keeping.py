@@ -88,19 +88,16 @@ class Keeper:
         the tick at which the last one began.
         """
         had = self.had.get(self.stage.name, _NOTHING)
-        if had.start is not None:
-            first, segments = had.start, had.segments
-        elif self.query.chooses:
+        if had.start is None and self.query.chooses:
             return None
-        elif self.query.history:
-            first, segments = LOW, ()
-        else:
+        if had.start is None and self.query.history:
+            had = replace(had, start=LOW, segments=())
+        elif had.start is None:
             (log,) = (logs[name] for name in self.stage.streams)
             fresh = {segment.path for segment in log.fresh}
-            first, segments = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW), ()
-        if self.members is not None and self.members.latest != had.count:
-            first = max(first, self.members.begin + 1)
-        return KeptSlices(first, self.stage.columns, self.stage.schema, segments)
+            first = max((s.tick[1] + 1 for s in log.segments if s.path not in fresh), default=LOW)
+            had = replace(had, start=first, segments=())
+        return kept_by(self.stage, had, self.members)
 
     def result(self, stage: Stage, result: StageResult) -> StageResult:
         """What a stage has written, as the record of the batch is to say it."""
@@ -120,3 +117,12 @@ class Keeper:
         if self.outlook is not None and self.choice is not None:
             answering, keeping = (self.seconds.get(stage.name, 0.0) for stage in (self.answering, self.stage))
             self.corrections.spent(self.query.name, self.outlook, self.choice, answering, keeping)
+
+
+def kept_by(stage: Stage, had: StageResult, members: Members | None) -> KeptSlices:
+    """The slices that a stage has written, and from which tick on they are whole."""
+    assert had.start is not None
+    first = had.start
+    if members is not None and members.latest != had.count:
+        first = max(first, members.begin + 1)
+    return KeptSlices(first, stage.columns, stage.schema, had.segments)

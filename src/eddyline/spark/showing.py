@@ -30,5 +30,11 @@ def ask_again(
 
 
 def _concerns(flush: Flush, query: Standing, stage: Stage) -> bool:
-    """Whether a stage is to show what it withholds: of its own query, or of one that the query reads."""
-    return not flush.name or flush.log == query.name or flush.name.lower() == stage.of
+    """Whether a stage is to show what it withholds.
+
+    What a query inside withholds is shown if that one is named, for all who read it: members of a class share it, so
+    none of them could be shown it alone.
+    """
+    if not flush.name:
+        return True
+    return flush.log == query.name if stage.of is None else flush.name.lower() == stage.of

@@ -225,7 +225,7 @@ class StatementParser(QueryParser):
         if self._word("INTERVAL"):
             return self._spanned(self._interval_constant(), first)
         if self._match(TokenType.DASH):
-            self._fail("a stream cannot be retained for a negative time", first)
+            self._fail("nothing can be retained for a negative time", first)
         self._expected(_RETENTION)
 
     def _interval_constant(self) -> exp.Interval:
@@ -325,6 +325,9 @@ class StatementParser(QueryParser):
 
     def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions | syntax.ShowRevisions | syntax.ShowPoints:
         if self._word("CONNECTION", "POINTS"):
+            if self._is_word("OF", "ON"):
+                hint = "the column `on` of the list says where each is"
+                self._expected("LIKE 'pattern', which chooses points by their own names", hint)
             return syntax.ShowPoints(this=self._pattern_asked())
         if self._word("FUNCTIONS"):
             return syntax.ShowFunctions(this=self._pattern_asked())

@@ -39,6 +39,8 @@ def is_exact(trace: Trace, root: Operator) -> bool:
     leaf = trace.leaf
     if isinstance(leaf, LatestRowsWindow):
         return False  # which other tuples there are decides
+    if not trace.alone and not (isinstance(leaf, TimeWindow | HopWindow) and isinstance(root, WindowOp | RStream)):
+        return False  # where pairs come and go, or which window met which, is not told
     timed = isinstance(leaf, TimeWindow | HopWindow | LoopWindow)
     if not timed and any(_uses_time(op) for op in trace.plan.walk()):
         return False

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.answer import Answer
+from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.lineage import PRECISIONS, Cause
 from eddyline.algebra.revision_report import (
     MOST,
@@ -25,12 +25,13 @@ from eddyline.algebra.revision_report import (
 from eddyline.log.answers import Reading, answers, python_rows
 from eddyline.log.revision_log import Correction
 from eddyline.log.segment import DIFF, INDEX, TICK
-from eddyline.spark.lineage.causes import ANSWER, OPERATION, PRECISION, STREAM, Asked, Lineage, Told
+from eddyline.spark.lineage.causes import CAME, OPERATION, PRECISION, STREAM, Asked, Lineage, Told
+from eddyline.spark.lineage.finding import ANSWER
 from eddyline.spark.lineage.versions import Versions
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import LINEAR, Stage
 
-#: who asks for the effects of a stream's revisions is told of so many members of query classes; of more, none
-MOST_MEMBERS = 100
+#: who asks for the effects of a stream's revisions is told of so many members of a class that a batch has corrected
+MOST_MEMBERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,23 @@ class Known:
     reading: Reading
 
     @property
+    def by_tuple(self) -> bool:
+        """Whether each of its answers has the index of the tuple that it comes from."""
+        return len(self.asked.steps) == 1 and self.asked.steps[0].kind == LINEAR
+
+    @property
     def streams(self) -> set[str]:
         inner = {stage.name for stage in self.asked.stages}
         return {name for stage in self.asked.stages for name in stage.streams} - inner
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """A query class: the log of its answers, and its members by number, as far as they can be asked about."""
+
+    log: str
+    member: Callable[[int], Known | None]
+    by_tuple: bool  # whether each answer has the index of the tuple that it comes from
 
 
 @dataclass(frozen=True)
@@ -78,44 +93,78 @@ class Report:
     def of_query(self, known: Known) -> Rows:
         """A line for each revision that caused a change of the query's answers."""
         rows: Rows = ()
-        for correction in self._latest(known):
+        for correction in self._latest(known.asked.log):
             rows = (*rows_of_query([self.batch(known, correction)]), *rows)
             if len(rows) >= self._most:
                 return rows[len(rows) - self._most :]
         return rows
 
-    def of_stream(self, stream: str, queries: Sequence[Known]) -> Rows:
+    def of_stream(self, stream: str, queries: Sequence[Known], classes: Sequence[KnownClass] = ()) -> Rows:
         """A line for each revision of a stream, with the number of answers that it changed in each query."""
         effects = Effects()
-        for known in queries:
-            for correction in self._latest(known):
+        for known, corrections in self._corrected(queries):
+            for correction in corrections:
                 effects.take(stream, known.name, self.batch(known, correction, stream))
+                if len(effects.revisions) >= self._most:
+                    break
+        for found in classes:
+            for correction in self._latest(found.log):
+                versions = self.lineage.revised(stream, correction)
+                effects.came(correction.upto, [] if versions is None else revisions(stream, versions, correction.now))
+                for known in self._speaking(found, correction):
+                    effects.take(stream, known.name, self.batch(known, correction))
                 if len(effects.revisions) >= self._most:
                     break
         return effects.rows[max(0, len(effects.rows) - self._most) :]
 
-    def effects(self, stream: str, index: int, queries: Sequence[Known]) -> Iterator[tuple[Cause, Answer]]:
+    def effects(
+        self, stream: str, index: int, queries: Sequence[Known], classes: Sequence[KnownClass] = ()
+    ) -> Iterator[tuple[Cause, Answer]]:
         """What the revisions of a tuple have changed, the latest first."""
-        for known in queries:
-            for correction in self._latest(known):
-                versions = self.lineage.revised(stream, correction)
-                if versions is None or index not in versions.operations[0]:
-                    continue
-                for corrected in self.batch(known, correction).corrected:
-                    for cause in corrected.causes:
-                        if (cause.stream, cause.index) == (stream, index):
-                            yield cause, corrected.answer
+        for known, corrections in self._corrected(queries):
+            for correction in corrections:
+                yield from self._effects(stream, index, known, correction)
+        for found in classes:
+            for correction in self._latest(found.log):
+                about = pc.field(INDEX) == index if found.by_tuple else None
+                for known in self._speaking(found, correction, about):
+                    yield from self._effects(stream, index, known, correction)
+
+    def _effects(self, stream: str, index: int, known: Known, correction: Correction) -> Iterator[tuple[Cause, Answer]]:
+        versions = self.lineage.revised(stream, correction)
+        if not known.asked.withholds and (versions is None or index not in versions.operations[0]):
+            return
+        about = pc.field(INDEX) == index if known.by_tuple else None
+        for corrected in self.batch(known, correction, about=about).corrected:
+            for cause in corrected.causes:
+                if (cause.stream, cause.index) == (stream, index):
+                    yield cause, corrected.answer
 
     def causes(self, known: Known, answer: Answer) -> tuple[Cause, ...]:
         """What caused an answer; nothing if it corrects none, or if that is no longer remembered."""
-        for correction in self._latest(known):
-            rows = self.lineage.said(known.asked, correction)
+        about = _rows_of(answer)
+        for correction in self._latest(known.asked.log):
+            rows = self.lineage.said(known.asked, correction, about)
             if not rows.num_rows or answer not in answers(known.reading, rows):
                 continue  # causes are found only for the batch that has said it
-            for corrected in self.batch(known, correction).corrected:
+            for corrected in self.batch(known, correction, about=about).corrected:
                 if corrected.answer == answer:
                     return corrected.causes
         return ()
+
+    def _corrected(self, queries: Sequence[Known]) -> Iterator[tuple[Known, list[Correction]]]:
+        """Queries, with when they were corrected."""
+        for known in queries:
+            yield known, self._latest(known.asked.log)
+
+    def _speaking(
+        self, found: KnownClass, correction: Correction, about: pc.Expression | None = None
+    ) -> Iterator[Known]:
+        """The members of a class that have said something when it was corrected: nobody else was."""
+        for number in self.lineage.speakers(correction, about)[:MOST_MEMBERS]:
+            known = found.member(number)
+            if known is not None:
+                yield known
 
     @property
     def _most(self) -> int:
@@ -124,18 +173,23 @@ class Report:
     def _is_wanted(self, correction: Correction) -> bool:
         return self.since is None or (correction.now is not None and correction.now >= self.since)
 
-    def _latest(self, known: Known) -> list[Correction]:
-        return [one for one in reversed(self.lineage.corrections(known.asked.log)) if self._is_wanted(one)]
+    def _latest(self, log: str) -> list[Correction]:
+        return [one for one in reversed(self.lineage.corrections(log)) if self._is_wanted(one)]
 
     # -- one batch ----------------------------------------------------------------------------------------------------
 
-    def batch(self, known: Known, correction: Correction, whole: str | None = None) -> Batch:
-        """What a query has corrected in a batch; of the revisions those that caused it, and all of one stream."""
-        told = self.lineage.told(known.asked, correction)
+    def batch(
+        self, known: Known, correction: Correction, whole: str | None = None, about: pc.Expression | None = None
+    ) -> Batch:
+        """What a query has corrected in a batch; of the revisions those that caused it, and all of one stream.
+
+        `about`: of which rows of its log somebody wants to know.
+        """
+        told = self.lineage.told(known.asked, correction, about)
         causes: dict[int, list[Cause]] = {}
-        columns = (told.causes.column(name).to_pylist() for name in (ANSWER, STREAM, INDEX, OPERATION, PRECISION))
-        for answer, stream, index, operation, precision in zip(*columns, strict=True):
-            causes.setdefault(answer, []).append(Cause(stream, index, operation, PRECISIONS[precision]))
+        columns = (told.causes.column(name).to_pylist() for name in (ANSWER, STREAM, INDEX, OPERATION, PRECISION, CAME))
+        for answer, stream, index, operation, precision, came in zip(*columns, strict=True):
+            causes.setdefault(answer, []).append(Cause(stream, index, operation, PRECISIONS[precision], came))
         said = [
             Corrected(correction.now, answer, tuple(sorted(causes.get(number, ()), key=_order)))
             for number, answer in _answers(known.reading, told)
@@ -144,16 +198,33 @@ class Report:
 
     def _revisions(
         self, known: Known, correction: Correction, told: Told, whole: str | None
-    ) -> Iterator[tuple[tuple[str, int], Revision]]:
-        for stream in known.streams:
-            versions = self.lineage.revised(stream, correction)
-            if versions is None:
+    ) -> Iterator[tuple[tuple[int, str, int], Revision]]:
+        came = pc.unique(told.causes.column(CAME)).to_pylist()
+        for one in self.lineage.corrections(known.asked.log):
+            if one.upto not in came and one is not correction:
                 continue
-            if stream != whole:
-                mine = told.causes.filter(pc.equal(told.causes.column(STREAM), stream))
-                versions = versions.of(mine.column(INDEX).to_numpy())
-            for revision in revisions(stream, versions, correction.now):
-                yield (stream, revision.index), revision
+            mine = told.causes.filter(pc.equal(told.causes.column(CAME), one.upto))
+            for stream in known.streams:
+                versions = self.lineage.revised(stream, one)
+                if versions is None:
+                    continue
+                if stream != whole or one is not correction:
+                    theirs = mine.filter(pc.equal(mine.column(STREAM), stream))
+                    versions = versions.of(theirs.column(INDEX).to_numpy())
+                for revision in revisions(stream, versions, one.now):
+                    yield (one.upto, stream, revision.index), revision
+
+
+def _rows_of(answer: Answer) -> pc.Expression | None:
+    """Which rows of a log are of an answer, as far as the log of a class can tell."""
+    if isinstance(answer, TupleAnswer):
+        return pc.field(INDEX) == answer.index
+    if isinstance(answer, RelationAnswer):
+        return pc.field(TICK) == answer.tick
+    if isinstance(answer, WindowAnswer):
+        ticks = [answer.tick] if answer.old_tick is None else [answer.tick, answer.old_tick]
+        return pc.field(TICK).isin(ticks)
+    return None
 
 
 def revisions(stream: str, versions: Versions, at: int | None) -> Iterator[Revision]:
@@ -185,5 +256,5 @@ def _answers(reading: Reading, told: Told) -> Iterator[tuple[int, Answer]]:
             yield number, answer
 
 
-def _order(cause: Cause) -> tuple[str, int]:
-    return cause.stream, cause.index
+def _order(cause: Cause) -> tuple[str, int, int]:
+    return cause.stream, cause.index, cause.batch

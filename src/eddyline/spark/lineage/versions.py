@@ -43,6 +43,10 @@ class Versions:
             self.rows.filter(pc.is_in(self.rows.column(INDEX), pa.array(indexes, pa.int64()))), self.columns
         )
 
+    def only(self, sign: int) -> Versions:
+        """Those that were there before (-1), or those that are there now (+1)."""
+        return Versions(self.rows.filter(pc.equal(self.rows.column(DIFF), sign)), self.columns)
+
 
 def of_stream(
     storage: Storage,

@@ -1,0 +1,55 @@
+"""Conditions that do not trust integers that wrap around.
+
+Everywhere else an integer that grows too large wraps around, as Spark's do. In a condition that bounds an error that
+would break the bound: of -2,000,000,000 and 2,000,000,000 the INTEGER difference is 294,967,296, and of the ends of
+BIGINT it is -1.
+"""
+
+from __future__ import annotations
+
+from eddyline.algebra.coercion import cast_implicitly
+from eddyline.algebra.expression import Call, Literal, TypedExpr
+from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_BITS, DataType, is_integer
+
+#: what can leave the range of its integers; a remainder cannot, and a quotient is a DOUBLE
+_GROWING = frozenset({"+", "-", "*", "neg", "abs", "div"})
+#: a DOUBLE is not exact up here: what comes so close to the end of BIGINT is taken for being beyond it
+_NEARLY = 0.999
+
+
+def widened(value: TypedExpr) -> TypedExpr:
+    """An integer as a BIGINT, in which those of all other types can be added and multiplied."""
+    return cast_implicitly(value, BIGINT) if is_integer(value.type) else value
+
+
+def true_on_overflow(condition: TypedExpr) -> TypedExpr:
+    """The condition, which is true wherever integers in it wrap around.
+
+    Each operation is done once more with DOUBLEs. Its arguments are right, or their own operation has told already.
+    """
+    doubts = [_is_beyond(e) for e in condition.walk() if isinstance(e, Call) and _can_overflow(e)]
+    if not doubts:
+        return condition
+    beyond = doubts[0]
+    for doubt in doubts[1:]:
+        beyond = Call("or", (beyond, doubt), BOOLEAN)
+    return Call("if", (beyond, Literal(True, BOOLEAN), condition), BOOLEAN)
+
+
+def _can_overflow(call: Call) -> bool:
+    return call.function in _GROWING and is_integer(call.type)
+
+
+def _is_beyond(call: Call) -> Call:
+    doubles = tuple(cast_implicitly(argument, DOUBLE) for argument in call.arguments)  # type: ignore[arg-type]
+    again = Call("/" if call.function == "div" else call.function, doubles, DOUBLE)
+    size = Call("abs", (again,), DOUBLE)
+    return Call(">=", (size, Literal(_largest(call.type), DOUBLE)), BOOLEAN)
+
+
+def _largest(type_: DataType) -> float:
+    """
+    >>> _largest(BIGINT) < 2**63, _largest(BIGINT) > 9.2e18
+    (True, True)
+    """
+    return _NEARLY * 2.0 ** (INTEGER_BITS[type_] - 1)
