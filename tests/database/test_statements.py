@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import eddyline
 from eddyline.algebra.answer import TupleAnswer
+from eddyline.log.keyed import KeyedStream
 from eddyline.log.segment import SEQ
 from eddyline.spark import revising
 
@@ -88,3 +90,24 @@ def test_many_tasks_write_at_places_of_their_own(
     assert len(places) == len(set(places))
     kept = {n + 1: (n, n + 1) for n in range(12, 39)}
     assert standing(query) == {**kept, 41: (99, 99), 42: (11, 11)}
+
+
+@pytest.mark.parametrize("trouble", [RuntimeError("what is known of keys is broken"), KeyboardInterrupt()])
+def test_who_is_interrupted_behind_the_entry_has_revised(
+    db: eddyline.Database, monkeypatch: pytest.MonkeyPatch, trouble: BaseException
+) -> None:
+    query = db.sql("SELECT k, v FROM s")
+    db.stream("s").push([(n, n, n) for n in range(3)])
+
+    def fails(self: object, *given: object) -> None:
+        raise trouble
+
+    with monkeypatch.context() as broken:
+        broken.setattr(KeyedStream, "take", fails)
+        with suppress(KeyboardInterrupt):
+            assert db.sql("UPDATE s SET v = v + 1").accepted == 3
+    db.flush()
+    assert standing(query) == {1: (0, 1), 2: (1, 2), 3: (2, 3)}
+    db.stream("s").push([(1, 7, 3)])  # a new version: keys are still known
+    db.flush()
+    assert standing(query) == {2: (1, 7)}

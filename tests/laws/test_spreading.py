@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import eddyline
+from eddyline.kernels.together import in_bundles, put_together
 from eddyline.spark import kernel_job, spreading
 from laws.streams import EXAMPLES, Data, all_queries, data, one_input, time_windows
 from laws.test_spark import agree
@@ -57,8 +58,11 @@ def test_windows_are_work_for_several_tasks() -> None:
         with patch.object(kernel_job, "by_windows", wraps=kernel_job.by_windows) as cut:
             db.flush()
             assert cut.called
-            parts = spreading.by_windows(*cut.call_args.args)
-        assert len(parts) == 5
+            stage, view, reads = cut.call_args.args
+            parts = spreading.by_windows(stage, view, reads)
+            works = kernel_job.works_of(stage, view, None, 1, db._core.storage.root, "somewhere")
+        assert len(parts) == 5 and works is not None
+        assert len(in_bundles(put_together(works, 2))) == 5, "they would be done by one task all the same"
         stretches = [part.stretch for part in parts]
         assert all(high + 1 == low for (_, high), (low, _) in pairwise(stretches))
         answers = db.query("q").current().to_pylist()

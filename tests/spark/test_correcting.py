@@ -12,7 +12,7 @@ import pytest
 
 import eddyline
 from eddyline.kernels.task import Reference, Work, done
-from eddyline.spark.correcting import Choice, Corrections, Line, Outlook
+from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Line, Outlook
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.explain import Question, corrections_of
 from eddyline.spark.spans import LOW
@@ -180,6 +180,15 @@ def test_a_line_follows_what_it_sees() -> None:
     assert line.seconds(1_000) < 0.1
 
 
+def test_a_work_over_nothing_teaches_something_too() -> None:
+    """Works that take longer and longer leave nothing for the work as such; a new query begins with that."""
+    corrections = Corrections()
+    for rows, seconds in ((5e6, 5.0), (1e6, 0.2)) * 5:
+        corrections.spent("p", outlook(tuples=rows), UPSTREAM_ONLY, seconds, 0.0)
+    nothing = outlook(tuples=0.0)
+    corrections.spent("q", nothing, corrections.choose("q", nothing), 0.001, 0.0)
+
+
 def outlook(**given: Any) -> Outlook:
     return Outlook(**{"tuples": 1e6, "fresh": 100, "reach": 500, "closed": 1_000, "bottom": 0, "passed": 1e6, **given})
 
@@ -188,7 +197,7 @@ def test_slices_go_as_far_back_as_corrections_have() -> None:
     corrections = Corrections()
     found = [corrections.choose("q", outlook(reach=reach, slices=10)) for reach in (900, *[100] * 20)]
     begun = next(choice for choice in found if choice.keeps)
-    assert begun.anew is not None and begun.anew <= 1_000 - 100
+    assert begun.anew is not None and begun.anew < 500, "the first is forgotten"
     assert corrections.choose("p", outlook(point=2_000)) == Choice(keeps=True, anew=LOW)
 
 

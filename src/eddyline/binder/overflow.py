@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from eddyline.algebra.coercion import cast_implicitly
 from eddyline.algebra.expression import Call, Literal, TypedExpr
-from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_BITS, DataType, is_integer
+from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_BITS, DataType, is_integer, is_numeric
 
 #: what can leave the range of its integers; a remainder cannot, and a quotient is a DOUBLE
 _GROWING = frozenset({"+", "-", "*", "neg", "abs", "div"})
+#: what moves bits out of a number, which no DOUBLE tells: it is never trusted
+_SHIFTING = "<<"
 #: a DOUBLE is not exact up here: what comes so close to the end of BIGINT is taken for being beyond it
 _NEARLY = 0.999
 
@@ -30,19 +32,34 @@ def true_on_overflow(condition: TypedExpr) -> TypedExpr:
     doubts = [_is_beyond(e) for e in condition.walk() if isinstance(e, Call) and _can_overflow(e)]
     if not doubts:
         return condition
-    beyond = doubts[0]
+    beyond: TypedExpr = doubts[0]
     for doubt in doubts[1:]:
         beyond = Call("or", (beyond, doubt), BOOLEAN)
     return Call("if", (beyond, Literal(True, BOOLEAN), condition), BOOLEAN)
 
 
 def _can_overflow(call: Call) -> bool:
-    return call.function in _GROWING and is_integer(call.type)
+    if not is_integer(call.type):
+        return False
+    return call.function in _GROWING or call.function == _SHIFTING or _is_narrower(call)
 
 
-def _is_beyond(call: Call) -> Call:
+def _is_narrower(call: Call) -> bool:
+    """Whether it is a cast to integers that are not as many as those that are cast."""
+    if call.function != "cast":
+        return False
+    (given,) = call.arguments
+    type_ = given.type  # type: ignore[attr-defined]
+    return is_numeric(type_) and not (is_integer(type_) and INTEGER_BITS[type_] <= INTEGER_BITS[call.type])
+
+
+def _is_beyond(call: Call) -> TypedExpr:
+    if call.function == _SHIFTING:
+        return Literal(True, BOOLEAN)
     doubles = tuple(cast_implicitly(argument, DOUBLE) for argument in call.arguments)  # type: ignore[arg-type]
-    again = Call("/" if call.function == "div" else call.function, doubles, DOUBLE)
+    again: TypedExpr = doubles[0]  # what is cast
+    if call.function != "cast":
+        again = Call("/" if call.function == "div" else call.function, doubles, DOUBLE)
     size = Call("abs", (again,), DOUBLE)
     return Call(">=", (size, Literal(_largest(call.type), DOUBLE)), BOOLEAN)
 

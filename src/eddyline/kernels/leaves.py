@@ -67,9 +67,9 @@ class Leaves:
         if shared.name not in self._matched:
             assert match.reading is not None
             self._matched.clear()  # works that share follow each other
-            began = time.monotonic()
+            began = time.process_time()
             self._matched[shared.name] = found_together(shared, match.reading, self.connection, storage)
-            seconds = time.monotonic() - began
+            seconds = time.process_time() - began
             self._cost = seconds / len(shared.matches)
             self._for_others += seconds
         self._for_others -= self._cost

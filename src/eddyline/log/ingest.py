@@ -7,6 +7,7 @@ so that whoever reads the log needs no look-ups.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +116,7 @@ class Ingest:
         latest = max(top.values(), default=None)
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
         for name, table in tables.items():
-            keyed = self._keyed.pop(name)  # if this fails, it is built anew from the log
-            keyed.take(table, self._journal.state(name))
-            self._keyed[name] = keyed
+            self._keys_follow(name, table)
         return entry
 
     def advance(self, tick: int | None, ended: bool = False) -> Entry | None:
@@ -184,10 +183,19 @@ class Ingest:
                 new = new.filter(pc.greater(new.column(DIFF), 0))
                 self._keyed_stream(extent).check(new, self._journal.state(name))
         horizon = extent.horizon(self._journal.state(name).top)
-        for index, tick, text in sorted(row for part in made for row in part.late):
-            reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon or 0, name)
-            self._set_aside(Reject(name, UPDATE_STATEMENT, index, text, reason))
+        aside = [
+            Reject(
+                name,
+                UPDATE_STATEMENT,
+                index,
+                text,
+                beyond(f"_ref {index}: its new tick {tick}", tick, horizon or 0, name),
+            )
+            for index, tick, text in sorted(row for part in made for row in part.late)
+        ]
         if not segments:
+            for reject in aside:
+                self._set_aside(reject)
             return 0
         tops = [part.top for part in made if part.top is not None]
         before = (self._clock.reached, self._clock.closed)
@@ -198,12 +206,22 @@ class Ingest:
         replaced = sum(segment.rows for segment in segments) - gone
         counts = {name: Revised(deleted=gone - replaced, replaced=replaced)}
         self._commit({name: segments}, touched, max(tops, default=None), False, before, arrived, None, top, counts)
-        if name in self._keyed:
-            keyed = self._keyed.pop(name)  # if this fails, it is built anew from the log
-            if keys is not None:
-                keyed.take(pa.concat_tables(keys), self._journal.state(name))
-                self._keyed[name] = keyed
+        for reject in aside:
+            self._set_aside(reject)
+        self._keys_follow(name, None if keys is None else pa.concat_tables(keys))
         return gone
+
+    def _keys_follow(self, stream: str, rows: pa.Table | None) -> None:
+        """What is known of the keys of a stream takes in rows of its log. These are written: nothing may fail now.
+
+        Without the rows, or if it fails, it is built anew from the log when it is needed.
+        """
+        keyed = self._keyed.pop(stream, None)
+        if keyed is None or rows is None:
+            return
+        with suppress(Exception):
+            keyed.take(rows, self._journal.state(stream))
+            self._keyed[stream] = keyed
 
     def _state(self, stream: str) -> StreamState:
         """A stream as it stands, with the places left free that others may be writing at."""

@@ -1,7 +1,7 @@
 """Where corrections are withheld: stretches of ticks, indexes or iterations, each with how many results it has.
 
-They are safe, not sharp: in a stretch there may be places without any, and a stretch that was shortened still has the
-number that it had.
+Places are safe, not sharp: in a stretch there may be some without any. Numbers are estimates: of a stretch that is
+shortened, what is left has its share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from eddyline.log.spans import parts_of
 
 Array = Any
 
-#: both ends inclusive, and how many results at most
+#: both ends inclusive, and about how many results
 Stretch = tuple[int, int, int]
 #: what a record keeps of one stage stays small
 MOST = 64
@@ -50,13 +50,19 @@ def _few(first: Array, last: Array, counts: Array) -> tuple[Stretch, ...]:
 
 
 def without(stretches: Sequence[Stretch], spans: Iterable[tuple[int, int]]) -> tuple[Stretch, ...]:
-    """What is left outside of some spans, which are in order and apart.
+    """What is left outside of some spans.
 
-    >>> without([(1, 9, 4), (20, 20, 1)], [(3, 4), (15, 30)])
-    ((1, 2, 4), (5, 9, 4))
+    >>> without([(1, 9, 9), (20, 20, 1)], [(3, 4), (15, 30)])
+    ((1, 2, 2), (5, 9, 5))
     """
     left: list[Stretch] = list(stretches)
     for first, last in spans:
-        parts = [((low, min(high, first - 1), n), (max(low, last + 1), high, n)) for low, high, n in left]
-        left = [part for pair in parts for part in pair if part[0] <= part[1]]
+        before = [(whole, whole[0], min(whole[1], first - 1)) for whole in left]
+        behind = [(whole, max(whole[0], last + 1), whole[1]) for whole in left]
+        left = sorted(_share(*part) for part in (*before, *behind) if part[1] <= part[2])
     return tuple(left)
+
+
+def _share(whole: Stretch, low: int, high: int) -> Stretch:
+    first, last, number = whole
+    return low, high, max(1, number * (high - low + 1) // (last - first + 1))

@@ -2,8 +2,8 @@
 
 Keeping slices costs a little in every batch, corrections from tuples a lot in some. Nobody knows what is going to come.
 So whoever is at a disadvantage pays, batch by batch, until it has paid as much as the change would cost; then it
-changes. That is never worse than twice what the best choice in hindsight would have cost, and as costs are measured, it
-is known what they are:
+changes. If costs were known, that would never be worse than twice what the best choice in hindsight would have cost;
+they are measured:
 
     debt        of one who keeps nothing: what its corrections would have cost less with slices, less what keeping these
                 would have cost; of one who keeps them: the other way round. What is long ago counts less and less.
@@ -36,6 +36,8 @@ _KEEPING = (0.008, 2e-7)
 _ONE_MORE_TASK = 0.015
 #: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
 _DISTURBED, _AT_LEAST = 4.0, 0.02
+#: no work takes less
+_LEAST = 1e-4
 #: the same of the first of its kind, of which nothing is known but what is believed
 _SURPRISING = 16.0
 #: after so many batches with corrections, what slices have cost is old news: they may be tried again
@@ -102,17 +104,17 @@ class Line:
     def took(self, rows: float, seconds: float) -> None:
         self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
         self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
-        strange = _SURPRISING if self.pace is None else _DISTURBED
+        seconds = min(seconds, (_SURPRISING if self.pace is None else _DISTURBED) * self.seconds(rows) + _AT_LEAST)
         pace = seconds / self.believed(rows)
         self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
-        self._add(rows, min(seconds, strange * self.seconds(rows) + _AT_LEAST))
+        self._add(rows, seconds)
 
     @property
     def known(self) -> tuple[float, float]:
         spread = self._xx - self._x * self._x / self._n
         slope = (self._xy - self._x * self._y / self._n) / spread if spread > 1.0 else self._least
         slope = max(slope, self._least)
-        return max(0.0, (self._y - slope * self._x) / self._n), slope
+        return max(_LEAST, (self._y - slope * self._x) / self._n), slope
 
     def seconds(self, rows: float) -> float:
         fixed, slope = self.known
@@ -156,10 +158,9 @@ class _Known:
     since: int = 0  # batches with corrections since slices were there
     told: str = ""
 
-    def to_keep(self, outlook: Outlook) -> tuple[float, float]:
-        """What it costs to keep slices for a batch, and to make those of what has passed."""
-        keeping, price = (self.lines.seconds(self.lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
-        return keeping + _ONE_MORE_TASK, price
+    def to_keep(self, rows: float) -> float:
+        """What it costs to keep the slices of so many new rows."""
+        return self.lines.seconds(self.lines.keeping, rows) + _ONE_MORE_TASK
 
 
 class Corrections:
@@ -170,16 +171,22 @@ class Corrections:
         self._queries: dict[str, _Known] = {}
         self._everywhere = _Lines()  # what queries begin with that have not been measured
 
-    def owes(self, name: str) -> bool:
+    def knows(self, name: str) -> bool:
         """Whether a batch without corrections makes a difference to a query that keeps nothing."""
         return name in self._queries
+
+    def reach(self, name: str) -> int:
+        """How many ticks back the corrections of a query have gone lately."""
+        with self._guard:
+            known = self._queries.get(name)
+            return 0 if known is None else int(known.reach)
 
     def idle(self, name: str, fresh: int) -> None:
         """A batch has come without corrections, for a query that keeps nothing: to keep would have cost something."""
         with self._guard:
             known = self._queries.get(name)
             if known is not None:
-                known.debt = max(0.0, _FORGETS * known.debt - known.lines.seconds(known.lines.keeping, fresh))
+                known.debt = max(0.0, _FORGETS * known.debt - known.to_keep(fresh))
 
     def choose(self, name: str, outlook: Outlook) -> Choice:
         """What to do in a batch."""
@@ -195,7 +202,7 @@ class Corrections:
         known.since += 1
         if known.since > _OLD_NEWS:
             lines.slices, known.crowded, known.since = Line(lines.slices.beliefs), 1.0, 0
-        keeping, price = known.to_keep(outlook)
+        keeping, price = known.to_keep(outlook.fresh), known.to_keep(outlook.passed)
         upstream = lines.seconds(lines.tuples, outlook.tuples)
         downstream = lines.seconds(lines.slices, known.crowded * outlook.slices) + keeping
         known.debt = max(0.0, _FORGETS * known.debt + upstream - downstream)
@@ -211,11 +218,11 @@ class Corrections:
     def _kept(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
         known.since = 0
-        keeping, price = known.to_keep(outlook)
+        keeping, price = known.to_keep(outlook.fresh), known.to_keep(outlook.passed)
         upstream = lines.seconds(lines.tuples, outlook.tuples)
         beside = lines.seconds(lines.tuples, outlook.before) if outlook.before else 0.0
         downstream = lines.seconds(lines.slices, outlook.slices) + beside
-        if outlook.reach and outlook.imagined and outlook.tuples > outlook.before:
+        if outlook.reach and outlook.imagined and outlook.slices and outlook.tuples > outlook.before:
             whole = 1 - outlook.before / outlook.tuples  # of the windows in question
             known.crowded = outlook.slices / (outlook.imagined * whole)
         if outlook.reach:

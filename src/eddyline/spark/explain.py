@@ -255,7 +255,7 @@ class Passed:
         withheld = self.result(stage).withheld
         count = counted(sum(number for _, _, number in withheld), "result")
         at = "" if not withheld else f" at {withheld[0][0]} to {withheld[-1][1]}"
-        now = f"; withheld now: corrections of at most {count}{at}" if withheld else "; nothing is withheld now"
+        now = f"; withheld now: corrections of about {count}{at}" if withheld else "; nothing is withheld now"
         return [f"shows a correction if {stage.revise.text}{now if self._standing is not None else ''}"]
 
     def where(self, stage: Stage) -> str:

@@ -71,12 +71,13 @@ class Keeper:
             self.choice = DOWNSTREAM_ONLY
             return
         had = self.had.get(self.answering.name, _NOTHING)
-        self.outlook = outlook_of(self.answering, view, kept, had, self.point)
+        back = self.corrections.reach(self.query.name)
+        self.outlook = outlook_of(self.answering, view, kept, had, self.point, back)
         if self.outlook is not None:
             self.choice = self.corrections.choose(self.query.name, self.outlook)
             return
         self.choice = UPSTREAM_ONLY
-        if self.corrections.owes(self.query.name):
+        if self.corrections.knows(self.query.name):
             fresh = sum(segment.rows for log in view.logs.values() for segment in log.fresh)
             self.corrections.idle(self.query.name, fresh)
 

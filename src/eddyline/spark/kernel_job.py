@@ -86,12 +86,25 @@ def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) ->
     if whole is None:
         return []
     parts = by_windows(stage, view, max(whole.reads, 0 if whole.otherwise is None else whole.otherwise.reads))
-    works = [_work(stage, part, had, outline) for part in parts] if len(parts) > 1 else [whole]
-    found = [work for work in works if work is not None]
+    found = [whole]
+    if len(parts) > 1:
+        works = ((part.stretch, _work(stage, part, had, outline)) for part in parts)
+        found = [_of_stretch(work, stretch) for stretch, work in works if work is not None]
     most = most_rows(stage)
     if any(work.reads > most or (work.otherwise is not None and work.otherwise.reads > most) for work in found):
         raise _TooMuch
     return found
+
+
+def _of_stretch(work: Work, stretch: tuple[int, int]) -> Work:
+    """One of the works among which a stage is spread: it shares slices only with those about the same windows."""
+    grouping = work.grouping
+    if grouping is None:
+        return work
+    table = f"{grouping.table}_of_{'_'.join(str(end).replace('-', 'm') for end in stretch)}"
+    return replace(
+        work, grouping=replace(grouping, table=table, statement=grouping.statement.replace(grouping.table, table))
+    )
 
 
 def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:

@@ -80,7 +80,6 @@ def _attempt(engine: Engine, revision: Revision) -> int | None:
         logs = engine.logs()
         writes = engine.unnamed.begin(before + 1)
     statement = Statement(extent, engine.storage.root, before + 1, horizon, first, places, revision.tick_micros)
-    named_by = 0
     made: Sequence[Made] = ()
     try:
         try:
@@ -97,15 +96,15 @@ def _attempt(engine: Engine, revision: Revision) -> int | None:
                 return None  # somebody else has revised tuples since they were read
             if engine.extent(extent.name).horizon(journal.state(extent.name).top) != horizon:
                 return None  # tuples that were read may be out of reach
-            revised = engine.ingest.take_revisions(extent, made, revision.changes_keys)
-            named_by = journal.number
-            return revised
+            return engine.ingest.take_revisions(extent, made, revision.changes_keys)
     finally:
-        engine.unnamed.end(writes, named_by)
-        if not named_by:
-            for segment in (part.segment for part in made):
-                if segment is not None:
-                    engine.storage.delete(segment.path)
+        # whether it has happened, the journal alone knows: who is interrupted behind the entry has revised them
+        named = {segment.path for segment in journal.state(extent.name).segments}
+        unnamed = [part.segment.path for part in made if part.segment is not None and part.segment.path not in named]
+        happened = bool(made) and not unnamed
+        engine.unnamed.end(writes, journal.number if happened else 0)
+        for path in unnamed:
+            engine.storage.delete(path)
 
 
 def _made(engine: Engine, logs: dict[str, Log], revision: Revision, statement: Statement, tasks: int) -> Sequence[Made]:

@@ -48,7 +48,7 @@ def by_segments(stage: Stage, view: Batch, had: StageResult | None) -> list[tupl
     piece, so those are another part. Where it looks at what it has shown, all of that must meet.
     """
     if stage.kind == SLICES:  # a slice that is in several parts is added up by who reads it
-        return [(stage, part) for part in _of_segments(view, _GROUPED_ROWS)]
+        return [(stage, part) for part in _of_segments(view, _GROUPED_ROWS, adds_up=True)]
     if stage.kind != LINEAR or corrects_tuples(stage, view, had):
         return [(stage, view)]
     stages = [stage]
@@ -61,9 +61,10 @@ def by_segments(stage: Stage, view: Batch, had: StageResult | None) -> list[tupl
     return [(one, part) for one in stages for part in _of_segments(view, _SELECTED_ROWS)]
 
 
-def _of_segments(view: Batch, rows_of_task: int) -> list[Batch]:
+def _of_segments(view: Batch, rows_of_task: int, adds_up: bool = False) -> list[Batch]:
+    """Where nothing is added up afterwards, both versions of a tuple that was revised must meet."""
     ((name, log),) = view.logs.items()
-    if len(log.fresh) < 2 or any(segment.minus for segment in log.fresh):
+    if len(log.fresh) < 2 or (not adds_up and any(segment.minus for segment in log.fresh)):
         return [view]
     groups: list[list[int]] = [[]]
     rows = 0

@@ -32,7 +32,7 @@ from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import LatestRowsWindow, LoopWindow, RangeWindow, RowWindow
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
-from eddyline.spark.evaluate.frames import Frame, few, grouped
+from eddyline.spark.evaluate.frames import Frame, SparkFrames, few, grouped
 from eddyline.spark.evaluate.placing import Placing, is_placed, placing
 from eddyline.spark.evaluate.relational import in_every_window, names_in
 from eddyline.spark.evaluate.slices import SLICE, Below, below_or_reason, chained, keys_of
@@ -254,8 +254,9 @@ def windows_of_slices(
         if batch.doubts is not None:
             batch.doubts.append(doubted)
         else:
-            # as a rule nothing is in doubt, and then nothing is read
-            again = from_tuples(replace(batch, on_read=lambda rows: None), known).rows
+            # on Spark they are planned for, but as a rule nothing is in doubt, and then nothing is read
+            unread = replace(batch, on_read=lambda rows: None) if isinstance(batch.frames, SparkFrames) else batch
+            again = from_tuples(unread, known).rows
             asked_again = again.join(doubted, place.head, "left_semi").select(*rows.columns)
             rows = rows.join(doubted, place.head, "left_anti").unionAll(asked_again)
     if before:

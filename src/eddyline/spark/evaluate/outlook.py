@@ -26,12 +26,12 @@ _PASSED_OVER = 1 / 16
 
 
 def outlook_of(
-    stage: Stage, batch: Batch, kept: KeptSlices | None, had: StageResult, point: int | None
+    stage: Stage, batch: Batch, kept: KeptSlices | None, had: StageResult, point: int | None, back: int = 0
 ) -> Outlook | None:
     """What a batch is about for a stage that can be corrected downstream; None if there is nothing to decide about.
 
     `kept` are the slices before the batch, `had` is what the stage has said, `point` how far back a connection point
-    wants slices.
+    wants slices, `back` how far corrections have gone lately.
     """
     below = stage.plan.input if isinstance(stage.plan, RStream | IStream | DStream) else stage.plan
     scope = scope_of(below, batch, with_next=isinstance(stage.plan, IStream | DStream))
@@ -42,14 +42,14 @@ def outlook_of(
     (source,) = plan.sliced.leaf.inputs
     log, windows = log_of(source, batch), placing(plan.sliced.leaf, batch)
     closed = max(batch.now.closed, batch.now.reached)
-    back = windows.ticks(scope.again)
-    reach = closed - back.low if back else 0
+    touched = windows.ticks(scope.again)
+    reach = closed - touched.low if touched else 0
     bottom = min((segment.tick[0] for segment in log.segments), default=LOW)
     asked = windows.ticks(scope.places)
     first = None if kept is None else kept.first
     whole, partly = (scope.places, Spans()) if first is None else windows.known(scope.places, first)
     known, unknown = (windows.ticks(places) if places else Spans() for places in (whole, partly))
-    since = closed - max(reach, point or 0)
+    since = closed - max(reach, back, point or 0)
     tuples = rows_within(log.segments, asked)
     imagined = min(tuples, _length(asked) * _slices_a_tick(plan.sliced.leaf, batch, had))
     return Outlook(
