@@ -17,6 +17,7 @@ TITLES = {
     "binned": "(b') binned join",
     "flink": "(c) PyFlink",
     "eddyline": "(d) Eddyline",
+    "pushed": "(d') Eddyline, pushed",
 }
 
 

@@ -136,7 +136,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--symbols", type=int, default=10)
     parser.add_argument("--sizes", help="numbers of queries, with commas; all powers of ten up to a million")
     parser.add_argument("--only", help="beginnings of the kinds' names, with commas")
-    parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned")
+    parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned and pushed")
     parser.add_argument("--budget", type=float, default=120, help="seconds for one run of one size")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each size, while they are short")
     parser.add_argument("--tuned", action="store_true", help="Spark writes its logs as ours does on its sides too")

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.sources.arrival import Arrival, Reject
+from eddyline.sources.in_place import InPlace
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Chunk:
     text: pa.StringArray  # as `Arrival.text`; null where it is empty
     rejects: tuple[Reject, ...]  # the rows of this stretch of the file that did not fit
     bytes_read: int  # of the whole pass so far
+    stays: InPlace | None = None  # where the rows are, if they stay there; there are no values then, until `copied`
 
     @property
     def num_rows(self) -> int:
@@ -56,7 +58,17 @@ class Chunk:
             self.text.slice(start, length),
             self._rejects_of(start, stop),
             self.bytes_read,
+            None if self.stays is None else self.stays.slice(start, length),
         )
+
+    def copied(self, extent: Extent) -> Chunk:
+        """The same rows with their values."""
+        if self.stays is None:
+            return self
+        schema = arrow_schema(extent.schema)
+        self.stays.check(extent.name)
+        tables = [schema.empty_table(), *self.stays.tables(schema.names)]
+        return replace(self, values=pa.concat_tables(tables).combine_chunks(), stays=None)
 
     def _rejects_of(self, start: int, stop: int) -> tuple[Reject, ...]:
         if not self.rejects:

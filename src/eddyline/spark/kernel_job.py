@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: beyond that many rows one task would take too long; Spark's own plans spread over all cores
 MOST_ROWS = 1_000_000
+#: where each tuple is looked at by itself nothing spills, and a task has one segment, which may be a large file
+_MOST_BY_TUPLE = 1 << 22
 #: as many rows are worth a task of their own
 _WORTH_A_TASK = 50_000
 #: what so few rows give fits into memory, also if each of them meets each, or stands in a thousand windows
@@ -112,7 +114,8 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         reads += rows
 
     frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), on_read=count), had, outline.batch)
-    if reads > MOST_ROWS:
+    by_tuple = stage.kind == LINEAR and not corrects_tuples(stage, view, had)
+    if reads > (_MOST_BY_TUPLE if by_tuple else MOST_ROWS):
         raise _TooMuch
     if frame is None:
         return None
@@ -120,7 +123,7 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
     grouping = None if few else sheet.grouping(made)
-    by_row = stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view)
+    by_row = by_tuple and _only_found(statement, sheet, view)
     return replace(
         outline,
         statement=statement,
