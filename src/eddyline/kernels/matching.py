@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from eddyline.kernels.costly import Costly, CostlyColumns
+from eddyline.kernels.direct import Reading, Rows, read_directly
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.places import Ints
@@ -60,18 +61,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Where the rows of a match come from, if they are rows of segments of which each is looked at by itself."""
-
-    leaf: str
-    files: tuple[str, ...]
-    source: tuple[str, ...]  # what the segments' columns are called
-    places: tuple[str, ...]  # where a tuple stands, under the names of columns
-    columns: Mapping[str, str]  # of the match, by name, what they are
-    condition: str
-
-
-@dataclass(frozen=True)
 class Match:
     """Leaves that are found before the statement runs: the rows of another statement that members want.
 
@@ -94,7 +83,7 @@ class Match:
         kept = tuple(name for name in self.kept if name in columns)
         if self.costly or kept == self.kept:
             return self
-        needed = dict.fromkeys([*kept, *(column for asked in self.asked for column in asked.columns.values())])
+        needed = replace(self, kept=kept)._needed
         statement = f"SELECT {', '.join(needed)} FROM ({self.statement})"
         reading = self.reading
         if reading is not None:
@@ -113,6 +102,10 @@ class Match:
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table]]:
         """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
+        directly = None if self.costly else read_directly(self.reading, storage, self._needed)
+        if directly is not None:
+            yield from self._found_in(directly, storage)
+            return
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
         kept = rows.select(list(self.kept))
         for leaf in self.leaves:
@@ -127,6 +120,22 @@ class Match:
                 places = found.rows if chosen is None else chosen[found.rows]
                 yield asked.leaf, kept.take(pa.array(places)).append_column(self.number, pa.array(found.members))
 
+    @property
+    def _needed(self) -> list[str]:
+        return list(dict.fromkeys([*self.kept, *(column for asked in self.asked for column in asked.columns.values())]))
+
+    def _found_in(self, rows: Rows, storage: Storage) -> Iterator[tuple[str, pa.Table]]:
+        for leaf in self.leaves:
+            yield leaf, rows.none(self.kept).append_column(self.number, pa.array([], pa.int64()))
+        for asked in self.asked:
+            filter_ = _filter(asked.filter, storage)
+            adapt(filter_)
+            types = asked.filter.attributes
+            columns = [_as(rows.column(asked.columns[name]), type_) for name, type_ in types.items()]
+            for found in filter_.matches_in_pieces(pa.table(columns, list(types)), MOST_PAIRS):
+                kept = rows.taken(self.kept, found.rows)
+                yield asked.leaf, kept.append_column(self.number, pa.array(found.members))
+
     def _routed(
         self, asked: Asked, filter_: GroupedFilter, rows: pa.Table, computed: CostlyColumns, eddies: Eddies
     ) -> Ints | None:
@@ -139,6 +148,12 @@ class Match:
         lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
         texts = {name: self.costly[column].text for name, column in costly.items()}
         return lineage.routed(eddies, asked.name, texts)
+
+
+def _as(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """Filters take texts as numbers of a dictionary, too."""
+    numbered = pa.types.is_dictionary(column.type) and column.type.value_type == type_
+    return column if numbered else column.cast(type_)
 
 
 def _text(column: str, costly: Mapping[str, Costly]) -> str:

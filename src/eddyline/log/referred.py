@@ -65,17 +65,22 @@ class Referred:
             raise StorageUnreadable(f"{rows.file} has not the rows that {self.stream} refers to")
 
     def _with_places(self, table: pa.Table, first: int, columns: Sequence[str] | None) -> pa.Table:
-        count = table.num_rows
         wanted = [*SYSTEM.names, *table.column_names] if columns is None else columns
-        made = {name: self._place(name, table, first, count) for name in wanted if name in SYSTEM.names}
-        return pa.table([made[name] if name in made else table.column(name) for name in wanted], list(wanted))
+        times = table.column(self.rows.time) if TICK in wanted else None
+        made = {
+            name: self.place(name, first, table.num_rows, times) if name in SYSTEM.names else table.column(name)
+            for name in wanted
+        }
+        return pa.table(list(made.values()), list(made))
 
-    def _place(self, name: str, table: pa.Table, first: int, count: int) -> pa.Array:
+    def place(self, name: str, first: int, count: int, times: pa.ChunkedArray | None) -> pa.Array:
+        """One of the log's own columns, of so many rows behind the first; for ticks the times of these are needed."""
         if name in (SEQ, INDEX):
             start = first + (self.seq if name == SEQ else self.index)
             return pa.array(np.arange(start, start + count))
         if name == TICK:
-            return self.rows.ticks(table.column(self.rows.time))
+            assert times is not None
+            return self.rows.ticks(times)
         return pa.repeat(pa.scalar(CONSTANTS[name], SYSTEM.field(name).type), count)
 
 

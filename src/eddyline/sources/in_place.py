@@ -89,13 +89,20 @@ class InPlace:
         """The rows, group by group; without columns, all there are."""
         with pq.ParquetFile(self.file, memory_map=True) as opened:
             wanted = opened.schema_arrow.names if columns is None else list(columns)
-            first = 0
-            for group in range(opened.num_row_groups):
-                rows = opened.metadata.row_group(group).num_rows
-                low, high = max(first, self.start), min(first + rows, self.start + self.rows)
-                if low < high:
-                    yield _plain(opened.read_row_group(group, columns=wanted).slice(low - first, high - low))
-                first += rows
+            for group, first, rows in self.groups(opened):
+                yield _plain(opened.read_row_group(group, columns=wanted).slice(first, rows))
+
+    def groups(self, opened: pq.ParquetFile) -> list[tuple[int, int, int]]:
+        """The row groups that have some of the rows, with the first and the number of those in each."""
+        found = []
+        begin = 0
+        for group in range(opened.num_row_groups):
+            rows = opened.metadata.row_group(group).num_rows
+            low, high = max(begin, self.start), min(begin + rows, self.start + self.rows)
+            if low < high:
+                found.append((group, low - begin, high - low))
+            begin += rows
+        return found
 
     def schema(self) -> pa.Schema:
         return _plain(pq.read_schema(self.file, memory_map=True).empty_table()).schema
