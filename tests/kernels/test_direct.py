@@ -96,19 +96,16 @@ def test_ours_theirs_and_parts_of_them(tmp_path: Path) -> None:
         assert both_ways(a_match(storage, files), storage)
 
 
-def test_nothing_is_read_of_columns_that_nobody_wants(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_of_a_block", [1, 40, 100, 1000])
+def test_blocks_make_one_table_in_the_order_of_members(tmp_path: Path, rows_of_a_block: int) -> None:
     storage = Storage(str(tmp_path / "db"))
-    match = a_match(storage, (theirs(tmp_path, 1000),))
-    read: list[str] = []
-    original = pq.ParquetFile.read_row_groups
-
-    def watched(self: Any, groups: Any, columns: Any, **more: Any) -> pa.Table:
-        read.extend(columns)
-        return original(self, groups, columns=columns, **more)
-
-    storage.write_table("members.parquet", pa.table({"_query": [1], "_p0": [-9.0], "_p1": [-8.0]}))
-    with patch.object(pq.ParquetFile, "read_row_groups", watched):
-        assert found(match, storage) == [] and read == ["price"]
+    match = a_match(storage, (own(storage, "1", 1), theirs(tmp_path, 1000), theirs(tmp_path, 2000, 65, 100)))
+    wanted = found(match, storage)
+    assert match.reading is not None
+    with patch("eddyline.kernels.matching._FEWEST_ROWS", rows_of_a_block):
+        (_, none), (_, table) = match.tables(kernel(), storage, Eddies({}))
+    assert none.num_rows == 0 and table["_query"].to_pylist() == [row["_query"] for row in wanted]
+    assert sorted(table.to_pylist(), key=lambda row: (row["_query"], row["_index"])) == wanted
 
 
 @pytest.mark.parametrize("change", [{"condition": "(_tick > 5)"}, {"text": "c3 + 1 AS _x0"}])

@@ -1,16 +1,15 @@
 """Rows of segments that are looked up as they are, read column by column without the kernel.
 
-Most who look for members of a class compare a column or two and keep the others of the few rows that somebody wants.
-So the columns that are compared are read first; of the others, texts stay numbers of a dictionary, and nothing is read
-if nobody wants a row. The kernel would put together every row of all columns.
+Most who look for members of a class compare a column or two, and keep the others of those rows that somebody wants.
+The kernel would put together every row of all columns, with its texts, as a table that is used once. Here a block of
+rows is read into memory that the one before has used, and texts stay numbers of a dictionary until their row is wanted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -76,42 +75,36 @@ def _name(column: re.Match[str]) -> str:
 
 
 class Rows:
-    """The rows of some segments, one after the other; a column is read when it is asked for."""
+    """The rows of some segments, one after the other, under the names of a match."""
 
     def __init__(self, segments: Sequence[_Own | _Foreign], names: Mapping[str, str]) -> None:
         self._segments, self._names = segments, names
-        self._read: dict[str, pa.ChunkedArray] = {}
+        self._columns = list(dict.fromkeys(names.values()))
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        """Texts may be numbers of a dictionary."""
-        own = self._names[name]
-        if own not in self._read:
-            chunks = [chunk for segment in self._segments for chunk in segment.column(own).chunks]
-            if len({chunk.type for chunk in chunks}) > 1:
-                chunks = [_decoded(chunk) for chunk in chunks]
-            whole = pa.chunked_array(chunks)
-            self._read[own] = whole if whole.num_chunks == 1 else pa.chunked_array([_combined(whole)])
-        return self._read[own]
+    def blocks(self, rows: int) -> Iterator[pa.Table]:
+        """So many at a time: memory that is used again costs nothing, new memory more than reading into it.
 
-    def taken(self, names: Sequence[str], places: Ints) -> pa.Table:
-        """Some columns of the rows at some places."""
-        chosen = pa.array(places)
-        return pa.table([_decoded(self.column(name).take(chosen)) for name in names], list(names))
+        Texts may be numbers of a dictionary.
+        """
+        for segment in self._segments:
+            for block in segment.blocks(self._columns, rows):
+                yield pa.table([block.column(own) for own in self._names.values()], list(self._names))
 
     def none(self, names: Sequence[str]) -> pa.Table:
-        """The same of no rows, without reading any."""
+        """Some columns of no rows, without reading any."""
         types = [self._segments[0].type(self._names[name]) for name in names]
         return pa.table([pa.array([], type_) for type_ in types], list(names))
 
 
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.combine_chunks()
+def taken(block: pa.Table, names: Sequence[str], places: Ints) -> pa.Table:
+    """Some columns of the rows of a block at some places; texts are texts."""
+    chosen = block.select(list(names)).take(pa.array(places))
+    return pa.table([_decoded(column) for column in chosen.columns], list(names))
 
 
-def _decoded(column: Any) -> Any:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = _plain(column.type)
+    return column if column.type == type_ else column.cast(type_)
 
 
 class _Own:
@@ -124,10 +117,11 @@ class _Own:
         return _plain(self._file.schema_arrow.field(column).type)
 
     def has_only_tuples(self) -> bool:
-        return not bool((self.column(DIFF).to_numpy() == 0).any())
+        weights = self._file.read(columns=[DIFF], use_threads=False).column(0).to_numpy()
+        return bool((weights != 0).all())
 
-    def column(self, column: str) -> pa.ChunkedArray:
-        return self._file.read(columns=[column], use_threads=False).column(0)
+    def blocks(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        yield from self._file.iter_batches(rows, columns=list(columns), use_threads=False)
 
 
 class _Foreign:
@@ -137,9 +131,6 @@ class _Foreign:
         rows.check()
         self._rows = rows
         self._file = _opened(rows.rows.file)
-        groups = rows.rows.groups(self._file)
-        self._groups, self._skipped = [group for group, _, _ in groups], groups[0][1]
-        self._read: dict[str, pa.ChunkedArray] = {}
 
     def type(self, column: str) -> pa.DataType:
         system = column in SYSTEM.names
@@ -148,17 +139,27 @@ class _Foreign:
     def has_only_tuples(self) -> bool:
         return True
 
-    def column(self, column: str) -> pa.ChunkedArray:
-        if column not in SYSTEM.names:
-            return self._in_file(column)
-        times = self._in_file(self._rows.rows.time) if column == TICK else None
-        return pa.chunked_array([self._rows.place(column, 0, self._rows.rows.rows, times)])
+    def blocks(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        place = self._rows.rows
+        groups = place.groups(self._file)
+        read = [name for name in columns if name not in SYSTEM.names]
+        read = list(dict.fromkeys([*read, place.time] if TICK in columns or not read else read))
+        skipped, done = groups[0][1], 0
+        batches = self._file.iter_batches(rows, [group for group, _, _ in groups], read, use_threads=False)
+        for batch in batches:
+            first = min(skipped, batch.num_rows)
+            skipped -= first
+            some = batch.slice(first, place.rows - done)
+            yield self._with_places(some, columns, done)
+            done += some.num_rows
 
-    def _in_file(self, column: str) -> pa.ChunkedArray:
-        if column not in self._read:
-            read = self._file.read_row_groups(self._groups, columns=[column], use_threads=False).column(0)
-            self._read[column] = read.slice(self._skipped, self._rows.rows.rows)
-        return self._read[column]
+    def _with_places(self, batch: pa.RecordBatch, columns: Sequence[str], first: int) -> pa.RecordBatch:
+        times = pa.chunked_array([batch.column(self._rows.rows.time)]) if TICK in columns else None
+        made = [
+            self._rows.place(name, first, batch.num_rows, times) if name in SYSTEM.names else batch.column(name)
+            for name in columns
+        ]
+        return pa.RecordBatch.from_arrays(made, list(columns))
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

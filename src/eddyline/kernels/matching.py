@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.costly import Costly, CostlyColumns
-from eddyline.kernels.direct import Reading, Rows, read_directly
+from eddyline.kernels.direct import Reading, Rows, read_directly, taken
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.places import Ints
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 _KEPT = 16
 #: pairs of a row and a member that are in memory at a time, where they can be looked at piece by piece
 MOST_PAIRS = 4_000_000
+#: so many pairs are a segment of the log
+_WORTH_A_TABLE = 1_000_000
+#: rows that are looked up at a time, where they are read for that
+_FEWEST_ROWS, _MOST_ROWS = 1 << 17, 1 << 20
 #: members that were looked at and did not want the row; a compiled loop looks at a million in a few milliseconds
 _WORTH_A_LOOK = 5_000_000
 #: building another index must pay
@@ -125,16 +130,32 @@ class Match:
         return list(dict.fromkeys([*self.kept, *(column for asked in self.asked for column in asked.columns.values())]))
 
     def _found_in(self, rows: Rows, storage: Storage) -> Iterator[tuple[str, pa.Table]]:
+        filters = [(asked, _filter(asked.filter, storage)) for asked in self.asked]
         for leaf in self.leaves:
             yield leaf, rows.none(self.kept).append_column(self.number, pa.array([], pa.int64()))
-        for asked in self.asked:
-            filter_ = _filter(asked.filter, storage)
-            adapt(filter_)
-            types = asked.filter.attributes
-            columns = [_as(rows.column(asked.columns[name]), type_) for name, type_ in types.items()]
-            for found in filter_.matches_in_pieces(pa.table(columns, list(types)), MOST_PAIRS):
-                kept = rows.taken(self.kept, found.rows)
-                yield asked.leaf, kept.append_column(self.number, pa.array(found.members))
+        found: dict[str, list[pa.Table]] = {leaf: [] for leaf in self.leaves}
+        for block in rows.blocks(_rows_of_a_block([filter_ for _, filter_ in filters])):
+            for asked, filter_ in filters:
+                adapt(filter_)
+                types = asked.filter.attributes
+                given = [_as(block.column(asked.columns[name]), type_) for name, type_ in types.items()]
+                for pairs in filter_.matches_in_pieces(pa.table(given, list(types)), MOST_PAIRS):
+                    kept = taken(block, self.kept, pairs.rows)
+                    found[asked.leaf].append(kept.append_column(self.number, pa.array(pairs.members)))
+                if sum(map(len, found[asked.leaf])) >= _WORTH_A_TABLE:
+                    yield asked.leaf, self._by_member(found[asked.leaf])
+                    found[asked.leaf] = []
+        for leaf, tables in found.items():
+            if tables:
+                yield leaf, self._by_member(tables)
+
+    def _by_member(self, tables: list[pa.Table]) -> pa.Table:
+        """Each is in the order of its members, and so are all of them then."""
+        if len(tables) == 1:
+            return tables[0]
+        together = pa.concat_tables(tables)
+        order = np.argsort(together.column(self.number).to_numpy(), kind="stable")
+        return together.take(pa.array(order))
 
     def _routed(
         self, asked: Asked, filter_: GroupedFilter, rows: pa.Table, computed: CostlyColumns, eddies: Eddies
@@ -148,6 +169,13 @@ class Match:
         lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
         texts = {name: self.costly[column].text for name, column in costly.items()}
         return lineage.routed(eddies, asked.name, texts)
+
+
+def _rows_of_a_block(filters: Sequence[GroupedFilter]) -> int:
+    """Few, so that they stay in the caches; but many if that makes a table for the log, which has to be in order."""
+    pairs = sum(each.statistics.pairs / max(1, each.statistics.tuples) for each in filters)
+    wanted = int(1.1 * _WORTH_A_TABLE / pairs) if pairs > _WORTH_A_TABLE / _MOST_ROWS else 0
+    return min(max(wanted, _FEWEST_ROWS), _MOST_ROWS)
 
 
 def _as(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

@@ -18,7 +18,7 @@ from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
 from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
-from eddyline.log.referring import late_among, references
+from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
@@ -101,7 +101,7 @@ class Ingest:
             if referring is not None:
                 segments[name] = referring
                 arrived[name] = referring[-1].index[1]
-                touched[name] = spans_of(pa.chunked_array([part.tick for part in parts]))
+                touched[name] = touched_by(parts)
                 top[name] = max(segment.tick[1] for segment in referring)
                 if late := late_among(parts, referring, before[1]):
                     revised[name] = Revised(late=late)

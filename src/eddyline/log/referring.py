@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from eddyline.catalog.extent import Extent
-from eddyline.log.journal import StreamState
+from eddyline.log.journal import Spans, StreamState
 from eddyline.log.referred import Referred
 from eddyline.log.segment import Segment
+from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.storage import Storage
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons
@@ -27,23 +28,34 @@ def references(extent: Extent, chunks: Sequence[Chunk], state: StreamState, stor
     places = [chunk.stays for chunk in chunks if chunk.stays is not None]
     if len(places) < len(chunks) or not storage.local or any(storage.holds(place.file) for place in places):
         return None
-    ticks = [chunk.tick.to_numpy() for chunk in chunks]
-    if extent.retain is not None:
-        together = np.concatenate(ticks)
-        brings = np.ones(len(together), bool)
-        if (together < horizons(together, brings, state.top, extent.retain, extent.further)).any():
-            return None
+    if extent.retain is not None and _some_too_late(extent, chunks, state.top):
+        return None
     segments = []
     seq, index = state.last_seq + 1, state.last_index + 1
-    for place, own in zip(places, ticks, strict=True):
+    for place, chunk in zip(places, chunks, strict=True):
         _sync(place.file)
         last = place.rows - 1
-        bounds = int(own.min()), int(own.max())
         path = Referred(extent.name, place, seq, index).path
         # the size is that of the file: what is part of a large one is large enough
-        segments.append(Segment(path, place.rows, place.size, (seq, seq + last), (index, index + last), bounds))
+        segments.append(Segment(path, place.rows, place.size, (seq, seq + last), (index, index + last), chunk.ticks))
         seq, index = seq + place.rows, index + place.rows
     return segments
+
+
+def _some_too_late(extent: Extent, chunks: Sequence[Chunk], top: int | None) -> bool:
+    bounds = [chunk.ticks for chunk in chunks]
+    tops = [high for _, high in bounds] + ([] if top is None else [top])
+    horizon = extent.horizon(max(tops))  # where it stands when all have come; before, it was not later
+    if horizon is None or min(low for low, _ in bounds) >= horizon:
+        return False
+    ticks = np.concatenate([chunk.tick.to_numpy() for chunk in chunks])
+    brings = np.ones(len(ticks), bool)
+    return bool((ticks < horizons(ticks, brings, top, extent.retain, extent.further)).any())
+
+
+def touched_by(chunks: Sequence[Chunk]) -> Spans:
+    """The ticks of rows, or somewhat more."""
+    return joined_spans(chunk.spans or spans_of(chunk.tick) for chunk in chunks)
 
 
 def late_among(chunks: Sequence[Chunk], segments: Sequence[Segment], closed: int | None) -> int:

@@ -184,9 +184,7 @@ def _is_text(given: pa.DataType) -> bool:
 def _within_bounds(metadata: Any, name: str, type_: DataType) -> bool:
     """Whether a file says that its days are between the first and the last there is; others are not values at all."""
     low, high = MOMENTS if type_ == TIMESTAMP else DAYS
-    for group in range(metadata.num_row_groups):
-        of_group = metadata.row_group(group)
-        column = next(c for c in map(of_group.column, range(of_group.num_columns)) if c.path_in_schema == name)
+    for column in _chunks(metadata, name, range(metadata.num_row_groups)):
         said = column.statistics
         if said is None or not said.has_null_count:
             return False
@@ -195,3 +193,24 @@ def _within_bounds(metadata: Any, name: str, type_: DataType) -> bool:
         if not said.has_min_max or not low <= said.min_raw or not said.max_raw <= high:
             return False
     return True
+
+
+def spans_in(metadata: Any, groups: Sequence[int], place: InPlace) -> tuple[tuple[int, int], ...] | None:
+    """From which tick to which the rows of each group go; None if the file does not say, or has no time somewhere."""
+    found = []
+    for column in _chunks(metadata, place.time, groups):
+        said = column.statistics
+        if said is None or not said.has_null_count or said.null_count or not said.has_min_max:
+            return None
+        ends = pa.array([said.min_raw, said.max_raw])
+        times = {MOMENT: pa.int64(), DAY: pa.int32()}.get(place.kind, pa.int64())
+        low, high = ticks_of(ends.cast(times), place.kind, place.micros).to_pylist()
+        found.append((low, high))
+    return tuple(found)
+
+
+def _chunks(metadata: Any, name: str, groups: Sequence[int]) -> Iterator[Any]:
+    """Those of a column."""
+    for group in groups:
+        of_group = metadata.row_group(group)
+        yield next(c for c in map(of_group.column, range(of_group.num_columns)) if c.path_in_schema == name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ import pyarrow.parquet as parquet
 
 from eddyline.algebra.types import INTEGER_BITS
 from eddyline.errors import SourceUnusable
-from eddyline.sources.arrival import INSERT
 from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import ColumnPlan, columns_by_name
 from eddyline.sources.files import ByteMeter
-from eddyline.sources.in_place import NUMBER, InPlace, kind_of, stretches, why_copied
+from eddyline.sources.in_place import NUMBER, InPlace, kind_of, spans_in, stretches, why_copied
 from eddyline.sources.native_columns import from_native
 from eddyline.sources.parquet_file import ParquetReader, _python_values
+from eddyline.sources.staying import StayingChunk
 from eddyline.sources.text_columns import no_references
 
 _LEAST_ROWS = 8192
@@ -41,7 +40,7 @@ class ParquetBatchReader(ParquetReader):
                     chunk = self._in_place(opened, file, groups, rows, intake, meter) if may_stay else None
                     if chunk is not None:
                         rows += chunk.num_rows
-                        yield replace(chunk, bytes_read=meter.count)
+                        yield chunk
                         continue
                     for batch in self._batches(opened, file, max(chunk_rows, _LEAST_ROWS), groups):
                         stretch = Stretch(intake, str(file))
@@ -68,37 +67,17 @@ class ParquetBatchReader(ParquetReader):
         """The rows of some groups without their values; None if one has no time, and must be set aside."""
         assert intake.time is not None
         field = self._extent.schema.fields[intake.time]
-        with self._to_its_end(file):
-            times = opened.read_row_groups(groups, columns=[field.name]).column(0)
-        if times.null_count:
-            return None
-        now, count = file.stat(), len(times)
         kind = kind_of(field.type)
-        where = str(file.absolute())
-        stays = InPlace(
-            where,
-            now.st_size,
-            now.st_mtime_ns,
-            first,
-            count,
-            field.name,
-            kind,
-            0 if kind == NUMBER else intake.tick_micros,
-        )
-        return Chunk(
-            self._extent.name,
-            str(file),
-            pa.table({}),
-            stays.ticks(times),
-            pa.repeat(INSERT, count),
-            pa.nulls(count, pa.int64()),
-            pa.nulls(count, pa.string()),
-            pa.array(np.arange(first + 1, first + 1 + count)),
-            pa.nulls(count, pa.string()),
-            (),
-            0,
-            stays,
-        )
+        now, micros = file.stat(), 0 if kind == NUMBER else intake.tick_micros
+        count = sum(opened.metadata.row_group(group).num_rows for group in groups)
+        stays = InPlace(str(file.absolute()), now.st_size, now.st_mtime_ns, first, count, field.name, kind, micros)
+        spans = spans_in(opened.metadata, groups, stays)
+        if spans is None:  # the file does not tell
+            with self._to_its_end(file):
+                times = opened.read_row_groups(groups, columns=[field.name]).column(0)
+            if times.null_count:
+                return None
+        return StayingChunk(self._extent.name, stays, meter.count, spans or (), str(file))
 
     @contextmanager
     def _to_its_end(self, file: Path) -> Iterator[None]:
