@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from bench.cpu import cpu_seconds
 from bench.many.answers import AGGREGATED, SELECTED
 from bench.many.memory import megabytes
 from bench.many.queries import Kind
@@ -54,9 +55,10 @@ class Eddyline:
         self._db.flush()  # until the streaming query stands
         registered = time.monotonic()
         grown = megabytes() - before
-        processing = time.monotonic()
+        spent, processing = cpu_seconds(), time.monotonic()
         self._take(case)
-        return Measured(registered - began, max(0.0, grown), time.monotonic() - processing)
+        process = time.monotonic() - processing
+        return Measured(registered - began, max(0.0, grown), process, cpu_seconds() - spent)
 
     def _create(self, case: Case) -> None:
         self._db.sql(STREAM + FILES.format(case.ticks.folder))

@@ -118,7 +118,9 @@ class Bench:
             wrong = max(wrong, found.different(self._expected[case.kind_name, case.size]))
             spent += measured.register + measured.process
             runs.append(measured)
-        middle = {what: statistics.median(getattr(run, what) for run in runs) for what in ("register", "process")}
+        middle = {
+            what: statistics.median(getattr(run, what) for run in runs) for what in ("register", "process", "cpu")
+        }
         return {
             **middle,
             "register_mb": runs[0].register_mb,  # later ones find memory that was asked for already
