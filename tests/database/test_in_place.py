@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +132,17 @@ def test_a_file_that_has_gone_is_told_and_waited_for(
         db.restart()
         db.flush()
         assert len(answers(db, ("sums",))["sums"]) > len(before["sums"])
+
+
+def test_workers_that_are_processes_of_their_own_find_the_files() -> None:
+    program = Path(__file__).with_name("staying_in_a_cluster.py")
+    done = subprocess.run(
+        [sys.executable, str(program), "local-cluster[2,1,1024]"],
+        env={**os.environ, "PYTHONPATH": str(Path(eddyline.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told == {"a": [2, 3, 6, 7], "b": [3, 7], "sums": [0, 7]}

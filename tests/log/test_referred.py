@@ -15,7 +15,7 @@ from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT, DOUBLE, STRING
 from eddyline.catalog.extent import PUSHED, Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import StorageUnreadable
+from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.kernels.leaves import Leaves
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Journal
@@ -193,3 +193,29 @@ def test_files_in_the_folder_of_the_database_are_copied(tmp_path: Path) -> None:
     home.write(TABLE)
     home.take()
     assert [referred(segment.path) for segment in home.segments] == [None]
+
+
+def test_what_could_not_be_written_down_has_not_come(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.write(TABLE)
+    broken = StorageUnusable("the disk is full")
+    with monkeypatch.context() as patch:
+        patch.setattr(home.storage, "write_json", lambda *given: (_ for _ in ()).throw(broken))
+        with pytest.raises(StorageUnusable):
+            home.take()
+    assert home.segments == [] and home.ingest.clock.reached is None
+    home.take()
+    assert home.rows()[INDEX].to_pylist() == [1, 2, 3, 4, 5]
+
+
+def test_a_file_that_tells_no_bounds_is_looked_at(home: Home) -> None:
+    pq.write_table(TABLE, home.files / "0.parquet", write_statistics=False)
+    home.take()
+    assert referred(home.segments[0].path) is not None and home.segments[0].tick == (3, 7)
+    assert home.journal.entries[-1].touched == {"s": ((3, 4), (6, 7))}
+
+
+def test_times_far_apart_are_told_by_row_group(home: Home) -> None:
+    far = TABLE.set_column(0, "t", pa.array([1, 2, 900, 901, 902]))
+    home.write(far)
+    home.take()
+    assert home.journal.entries[-1].touched == {"s": ((1, 2), (900, 902))}

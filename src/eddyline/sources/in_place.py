@@ -1,6 +1,6 @@
 """Rows of Parquet files that stay where they are: `OPTIONS (copy 'false')`.
 
-Of such a file only the times are read when its rows come in. What it must be like so that everybody reads it as they
+Of such a file only the footer is read when its rows come in. What it must be like so that everybody reads it as they
 read a segment of a log is said here; any other file is copied, as without the option.
 """
 
