@@ -27,6 +27,7 @@ def show(results: Mapping[str, Any], console: Console) -> None:
         "down ÷ up",
         "auto ÷ better",
         "aim",
+        "from the first",
         "same",
     )
     for column in columns:
@@ -45,18 +46,24 @@ def show(results: Mapping[str, Any], console: Console) -> None:
         console.print(table)
 
 
+def line(found: Mapping[str, Any]) -> str:
+    """A cell that was measured just now: its row of the table, before there is a table."""
+    return "  ".join(_cells(found))
+
+
 def _cells(found: Mapping[str, Any]) -> list[str]:
     ways = found["ways"]
     up = ways[UPSTREAM]
     right = "yes" if all(way["same"] for way in ways.values()) else "[bold red]NO[/]"
     start = [found["kind"], f"{found['size']:,}", f"{found['share']:.0%}", f"{found['rows'] / up['cpu']:,.0f}"]
     if AUTO not in ways:
-        return [*start, f"{up['wall']:.2f}", "–", "–", "–", right]
+        return [*start, f"{up['wall']:.2f}", "–", "–", "–", "–", right]
     walls = "/".join(f"{ways[way]['wall']:.2f}" for way in (UPSTREAM, DOWNSTREAM, AUTO))
     better, aim = _better(found)
     ratio = ways[AUTO]["cpu"] / better
     down = ways[DOWNSTREAM]["cpu"] / up["cpu"]
-    return [*start, walls, f"{down:.2f}×", _coloured(ratio, ratio <= aim), f"≤ {aim:g}×", right]
+    whole = sum(ways[AUTO]["all_cpu"]) / min(sum(ways[way]["all_cpu"]) for way in (UPSTREAM, DOWNSTREAM))
+    return [*start, walls, f"{down:.2f}×", _coloured(ratio, ratio <= aim), f"≤ {aim:g}×", f"{whole:.2f}×", right]
 
 
 def _better(found: Mapping[str, Any]) -> tuple[float, float]:

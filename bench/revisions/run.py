@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 import eddyline
 from bench.report import write_json
-from bench.revisions.report import plot, show
+from bench.revisions.report import line, plot, show
 from bench.revisions.sides import UPSTREAM, WAYS, PlainSpark, Side
 from bench.revisions.workload import JOIN, KINDS, Workload, same
 
@@ -31,7 +31,7 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
     with ExitStack() as opened:
         sides = [opened.enter_context(closing(Side(folder / way, kind, size, way))) for way in ways]
         loading = {side.way: side.remember(workload) for side in sides}
-        for number in range(options.batches):
+        for number in range(options.settle + options.batches):
             batch = workload.batch(number, options.rows, share)
             # whoever is first meets cold caches: all take their turn
             for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
@@ -40,12 +40,17 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
         for side in sides:
             found["ways"][side.way] = {
                 "history_cpu": loading[side.way],
-                "wall": statistics.median(side.wall),
-                "cpu": statistics.median(side.cpu),
+                "wall": statistics.median(side.wall[options.settle :]),
+                "cpu": _typical(side.cpu[options.settle :]),
                 "all_cpu": side.cpu,
                 "same": same(side.answers(), right),
             }
     return found
+
+
+def _typical(seconds: Sequence[float]) -> float:
+    """The mean without the largest and the smallest: the clock of a processor goes by hundredths of a second."""
+    return statistics.mean(sorted(seconds)[1:-1] if len(seconds) > 2 else seconds)
 
 
 def beside_plain(spark: Any, folder: Path, kind: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -90,6 +95,7 @@ def measured(options: argparse.Namespace, console: Console) -> dict[str, Any]:
             for number, (kind, size, share) in enumerate(asked):
                 progress.update(task, description=f"{kind}, windows of {size:,}, {share:.0%} corrections")
                 results["cells"].append(cell(Path(work) / f"cell{number}", kind, size, share, options))
+                console.print(line(results["cells"][-1]))
                 progress.advance(task)
             for kind in options.only if options.plain else ():
                 progress.update(task, description=f"{kind}, beside plain Spark")
@@ -105,9 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--windows", type=_numbers(int), default=[10, 1_000, 100_000, 1_000_000], help="tuples in one")
     parser.add_argument("--shares", type=_numbers(float), default=[0.0, 0.01, 0.5], help="of rows that correct others")
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS), help=f"of {','.join(KINDS)}")
-    parser.add_argument("--history", type=int, default=1_000_000, help="tuples that have come before, at least")
+    parser.add_argument("--history", type=int, default=400_000, help="tuples that have come before, at least")
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
-    parser.add_argument("--batches", type=int, default=7, help="of which the median is taken")
+    parser.add_argument("--settle", type=int, default=10, help="batches that are not counted: auto gets to know costs")
+    parser.add_argument("--batches", type=int, default=10, help="that are counted")
     parser.add_argument("--plain", type=int, default=1_000_000, help="tuples that plain Spark computes again; 0: none")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)

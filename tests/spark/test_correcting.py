@@ -46,7 +46,7 @@ def correct(db: Any, index: int, seconds: float, keeping: float = 0.001) -> None
         for work in works:
             tuples = any(path.startswith("streams/") for paths in work.files.values() for path in paths)
             took = keeping if work.stage.endswith("/slices") else seconds if tuples else 0.001
-            found += [r for r in done([work]) if not r.seconds] + [Reference(work.stage, None, seconds=took)]
+            found += [r for r in done([work]) if not r.seconds] + [Reference(work.stage, None, seconds=took, cpu=took)]
         return found
 
     with patch("eddyline.spark.batch_work.run", timed):
@@ -207,3 +207,29 @@ def test_each_batch_takes_the_cheaper_way() -> None:
     many = corrections.choose("q", outlook(first=LOW, tuples=10, slices=1e6))
     few = corrections.choose("q", outlook(first=LOW, tuples=1e6, slices=10))
     assert (many.from_slices, few.from_slices) == (False, True)
+
+
+def story(imagined: int, really: int, before: int) -> list[Choice]:
+    """Sixty batches with corrections, each a fifth of a second from tuples and two seconds from slices."""
+    corrections, choices = Corrections(), []
+    kept = False
+    for _ in range(60):
+        now = {"slices": really, "before": before, "first": 500} if kept else {"slices": imagined}
+        seen = outlook(tuples=100_000, passed=100_000, imagined=imagined, **now)
+        choices.append(choice := corrections.choose("q", seen))
+        corrections.spent("q", seen, choice, 2.0 if choice.from_slices else 0.2, 0.01 if choice.keeps else 0.0)
+        kept = choice.keeps
+    return choices
+
+
+@pytest.mark.parametrize("before", [0, 10])
+def test_slices_that_cost_more_than_tuples_are_found_out(before: int) -> None:
+    """Also if they do not reach back far enough, and though there are more of them than one would have thought."""
+    choices = story(imagined=1_000, really=90_000, before=before)
+    assert any(choice.from_slices for choice in choices), "they are not even tried"
+    assert sum(choice.from_slices for choice in choices) < 9
+    assert not any(choice.keeps for choice in choices[30:]), "what was learned is forgotten"
+
+
+def test_what_is_slow_either_way_is_tried_once() -> None:
+    assert sum(choice.anew is not None for choice in story(imagined=90_000, really=90_000, before=0)) == 1

@@ -45,6 +45,11 @@ def test_connections_that_were_cut_off_are_no_news() -> None:
     assert told(PLAIN + CUT + CHAINED + BARE + CUT + BARE + PLAIN) == PLAIN + PLAIN
 
 
+def test_two_that_are_cut_off_at_once_are_no_news() -> None:
+    mixed = [line for two in zip(CUT.splitlines(True), CUT.splitlines(True), strict=True) for line in two]
+    assert told(PLAIN + "".join(mixed) + PLAIN) == PLAIN + PLAIN
+
+
 def test_everything_else_is_passed_on() -> None:
     assert told(PLAIN) == PLAIN
     assert told(OTHER + PLAIN) == OTHER + PLAIN

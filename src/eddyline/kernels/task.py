@@ -96,6 +96,7 @@ class Reference:
     failed: str = ""  # why nobody can do it
     reports: Mapping[str, Report] = field(default_factory=dict)  # of its eddies, once it is done
     seconds: float = 0.0
+    cpu: float = 0.0  # of these seconds, those of the processor: others may have been waited for
     withheld: tuple[Stretch, ...] = ()  # where corrections are, and of how many results
 
 
@@ -122,7 +123,8 @@ def keep_modules() -> None:
 
 
 def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
-    storage, eddies, began = Storage(work.root), Eddies(work.known), time.monotonic()
+    storage, eddies = Storage(work.root), Eddies(work.known)
+    began, busy = time.monotonic(), time.process_time()
     try:
         rows = _computed(work, leaves, eddies)
         yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
@@ -132,7 +134,8 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
         yield Reference(work.stage, None, str(problem).splitlines()[0])
     except FunctionFailed as problem:  # the user's code would fail there too
         yield Reference(work.stage, None, failed=problem.message)
-    yield Reference(work.stage, None, seconds=time.monotonic() - began - leaves.spent_for_others())
+    seconds, cpu, others = time.monotonic() - began, time.process_time() - busy, leaves.spent_for_others()
+    yield Reference(work.stage, None, seconds=seconds - others, cpu=max(0.0, cpu - others))
 
 
 def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:

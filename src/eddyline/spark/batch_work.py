@@ -221,7 +221,7 @@ class BatchWork:
                 self._read(stage.name, sum(work.reads for work in found))
         references = self._run(put_together(works, self._tasks)) if works else []
         for reference in references:
-            self._spent(reference.stage, reference.seconds)
+            self._spent(reference.stage, reference.seconds, reference.cpu)
         self._failures.update({reference.stage: reference.failed for reference in references if reference.failed})
         refused = {reference.stage: reference.refused for reference in references if reference.refused}
         with self._means.changing:  # who was dropped meanwhile is forgotten
@@ -240,7 +240,7 @@ class BatchWork:
             found_on_spark = self._collected(frames)
             seconds = time.monotonic() - began
         for name in frames:  # Spark does not tell them apart
-            self._spent(name, seconds / len(frames))
+            self._spent(name, seconds / len(frames), seconds / len(frames))
         return [*kept, *found_on_spark]
 
     def _frame(self, stage: Stage, view: Batch) -> DataFrame | None:
@@ -256,12 +256,12 @@ class BatchWork:
             self._failures[numbered_by(stage.name)] = reason_of(str(problem))
             return None
 
-    def _spent(self, stage: str, seconds: float) -> None:
+    def _spent(self, stage: str, seconds: float, cpu: float) -> None:
         query = self._owner[numbered_by(stage)].name
         self._added.seconds[query] += seconds
         if query in self._keepers:
             spent = self._keepers[query].seconds
-            spent[stage] = spent.get(stage, 0.0) + seconds
+            spent[stage] = spent.get(stage, 0.0) + cpu
 
     def _read(self, stage: str, rows: int) -> None:
         self._added.rows_read[self._owner[numbered_by(stage)].name] += rows

@@ -9,28 +9,37 @@ is known what they are:
                 would have cost; of one who keeps them: the other way round. What is long ago counts less and less.
     price       of the change: to make the slices of what has passed from its tuples.
 
-Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of work in tasks,
-learned as so much for each row that is read, and so much for the work as such. All of this may be forgotten at any
-time: what is kept, and since when, is in the records of the batches.
+Where slices are kept, each batch takes the cheaper way for the windows it is about. Costs are seconds of the processor
+in tasks: what a task waits for others on a busy machine says nothing about a way. They are learned as so much for each
+row that is read, and so much for the work as such. All of this may be forgotten at any time: what is kept, and since
+when, is in the records of the batches.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
 
 from eddyline.spark.spans import LOW
 
-#: what a debt, or how far back corrections have reached, is worth a batch later
+#: what was learned of costs is worth a batch later, and what a debt is, or how far back corrections have reached
 _FADES = 0.9
 _FORGETS = 0.98
+#: after so many batches whose corrections were cheaper without slices, although there were some, they go
+_IN_VAIN = 4
 #: what a work costs and each row of it, before anything is known: the seconds of one machine of ours
 _FROM_TUPLES = (0.010, 1.5e-7)
 _FROM_SLICES = (0.012, 4e-7)
 _KEEPING = (0.008, 2e-7)
+#: what one more task costs beside what it does, which nobody measures
+_ONE_MORE_TASK = 0.015
 #: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
-_DISTURBED = 4.0
-_AT_LEAST = 0.02
+_DISTURBED, _AT_LEAST = 4.0, 0.02
+#: the same of the first of its kind, of which nothing is known but what is believed
+_SURPRISING = 16.0
+#: after so many batches with corrections, what slices have cost is old news: they may be tried again
+_OLD_NEWS = 200
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,8 @@ class Outlook:
     closed: int  # the clock
     bottom: int  # the smallest tick there is
     passed: float = 0.0  # rows to read to make the slices of what corrections reach back to
-    slices: float = 0.0  # rows of slices to read; an estimate, if none are kept
+    slices: float = 0.0  # rows of slices to read; as `imagined`, if none are kept
+    imagined: float = 0.0  # how many these should be, going by the groups that windows have had
     before: float = 0.0  # rows of tuples to read beside them, for windows that begin before slices were kept
     first: int | None = None  # since which tick slices are kept; None: they are not
     point: int | None = None  # how far back a connection point wants them, in ticks; None: there is none
@@ -74,12 +84,13 @@ class Line:
     """Seconds as so much for a work and so much for each of its rows, learned from the latest works."""
 
     def __init__(self, known: tuple[float, float]) -> None:
-        fixed, slope = known
+        self.beliefs = fixed, slope = known
+        self.pace: float | None = None  # how many times as long works took as was believed; None: there were none
         self._least = slope / 50
-        # what is known counts as two works that went as expected, a small one and a large one
+        # what is known counts as half a work that went as expected: half of it small, half of it large
         self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
         for rows in (0.0, 100_000.0):
-            self._add(rows, fixed + slope * rows, 0.5)
+            self._add(rows, fixed + slope * rows, 0.25)
 
     def _add(self, rows: float, seconds: float, weight: float = 1.0) -> None:
         self._n += weight
@@ -91,7 +102,10 @@ class Line:
     def took(self, rows: float, seconds: float) -> None:
         self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
         self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
-        self._add(rows, min(seconds, _DISTURBED * self.seconds(rows) + _AT_LEAST))
+        strange = _SURPRISING if self.pace is None else _DISTURBED
+        pace = seconds / self.believed(rows)
+        self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
+        self._add(rows, min(seconds, strange * self.seconds(rows) + _AT_LEAST))
 
     @property
     def known(self) -> tuple[float, float]:
@@ -104,6 +118,10 @@ class Line:
         fixed, slope = self.known
         return fixed + slope * rows
 
+    def believed(self, rows: float) -> float:
+        fixed, slope = self.beliefs
+        return fixed + slope * rows
+
 
 @dataclass
 class _Lines:
@@ -114,6 +132,17 @@ class _Lines:
     def copied(self) -> _Lines:
         return _Lines(Line(self.tuples.known), Line(self.slices.known), Line(self.keeping.known))
 
+    def seconds(self, line: Line, rows: float) -> float:
+        """What a work is going to take; of a kind that was never done, more than is believed if others took more.
+
+        Some of what is slow about a query (its many groups, the answers it is compared with) is slow on either way,
+        some on one of them alone: nobody knows how much before it is tried.
+        """
+        if line.pace is not None:
+            return line.seconds(rows)
+        paces = [each.pace for each in (self.tuples, self.slices, self.keeping) if each.pace is not None]
+        return line.believed(rows) * math.sqrt(max(paces, default=1.0))
+
 
 @dataclass
 class _Known:
@@ -123,7 +152,14 @@ class _Known:
     debt: float = 0.0
     reach: float = 0.0  # how far back corrections have gone lately
     deeper: float = 0.0  # what it has cost that slices do not go back far enough
+    crowded: float = 1.0  # how many times as many rows of slices there were as had been imagined
+    since: int = 0  # batches with corrections since slices were there
     told: str = ""
+
+    def to_keep(self, outlook: Outlook) -> tuple[float, float]:
+        """What it costs to keep slices for a batch, and to make those of what has passed."""
+        keeping, price = (self.lines.seconds(self.lines.keeping, rows) for rows in (outlook.fresh, outlook.passed))
+        return keeping + _ONE_MORE_TASK, price
 
 
 class Corrections:
@@ -143,7 +179,7 @@ class Corrections:
         with self._guard:
             known = self._queries.get(name)
             if known is not None:
-                known.debt = max(0.0, _FADES * known.debt - known.lines.keeping.seconds(fresh))
+                known.debt = max(0.0, _FORGETS * known.debt - known.lines.seconds(known.lines.keeping, fresh))
 
     def choose(self, name: str, outlook: Outlook) -> Choice:
         """What to do in a batch."""
@@ -156,10 +192,13 @@ class Corrections:
 
     def _begun(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
-        upstream = lines.tuples.seconds(outlook.tuples)
-        downstream = lines.slices.seconds(outlook.slices) + keeping
-        known.debt = max(0.0, _FADES * known.debt + upstream - downstream)
+        known.since += 1
+        if known.since > _OLD_NEWS:
+            lines.slices, known.crowded, known.since = Line(lines.slices.beliefs), 1.0, 0
+        keeping, price = known.to_keep(outlook)
+        upstream = lines.seconds(lines.tuples, outlook.tuples)
+        downstream = lines.seconds(lines.slices, known.crowded * outlook.slices) + keeping
+        known.debt = max(0.0, _FORGETS * known.debt + upstream - downstream)
         known.told = (
             f"from tuples it takes {_ms(upstream)} a batch, with slices it would be {_ms(downstream)}; "
             f"so far that is {_ms(known.debt)} too much, slices are made when it is {_ms(price)}"
@@ -171,12 +210,18 @@ class Corrections:
 
     def _kept(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
-        keeping, price = lines.keeping.seconds(outlook.fresh), lines.keeping.seconds(outlook.passed)
-        upstream = lines.tuples.seconds(outlook.tuples)
-        beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
-        downstream = lines.slices.seconds(outlook.slices) + beside
+        known.since = 0
+        keeping, price = known.to_keep(outlook)
+        upstream = lines.seconds(lines.tuples, outlook.tuples)
+        beside = lines.seconds(lines.tuples, outlook.before) if outlook.before else 0.0
+        downstream = lines.seconds(lines.slices, outlook.slices) + beside
+        if outlook.reach and outlook.imagined and outlook.tuples > outlook.before:
+            whole = 1 - outlook.before / outlook.tuples  # of the windows in question
+            known.crowded = outlook.slices / (outlook.imagined * whole)
         if outlook.reach:
-            known.debt = max(0.0, _FADES * known.debt + keeping + min(upstream, downstream) - upstream)
+            known.debt = max(0.0, _FORGETS * known.debt + keeping + min(upstream, downstream) - upstream)
+            if downstream > upstream:  # they would be no use even if they came for nothing
+                known.debt += price / _IN_VAIN
         else:
             # What tuples would cost is not measured while they are not read, and slices are for corrections: without
             # any, keeping them is for nothing, however long ago and dear the last ones were.
@@ -209,8 +254,9 @@ class Corrections:
             for lines in (self._everywhere, *(() if known is None else (known.lines,))):
                 if answering and not choice.from_slices:
                     lines.tuples.took(outlook.tuples, answering)
-                elif answering and not outlook.before:
-                    lines.slices.took(outlook.slices, answering)
+                elif answering:
+                    beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
+                    lines.slices.took(outlook.slices, max(0.0, answering - beside))
                 if keeping:
                     lines.keeping.took(outlook.fresh if choice.anew is None else outlook.passed, keeping)
 

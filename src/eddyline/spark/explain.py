@@ -20,10 +20,11 @@ from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
-from eddyline.spark.kernel_job import MOST_ROWS, reason_for_spark, works_of
+from eddyline.spark.kernel_job import reason_for_spark, works_of
 from eddyline.spark.physical import counted, described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
+from eddyline.spark.spreading import most_rows
 from eddyline.spark.stages import LINEAR, LOOKUP, Stage, cut
 from eddyline.spark.work import once_frame, stage_frame
 from eddyline.spark.writer import written
@@ -246,7 +247,8 @@ class Passed:
         reason = self._reason_for_spark(stage)
         if reason is not None:
             return f"runs on Spark's own plan: {reason}"
-        return f"runs in the kernel, inside of a task; with more than {MOST_ROWS:,} rows to read on Spark's own plan"
+        most = f"{most_rows(stage):,} rows to read in one task"
+        return f"runs in the kernel, inside of tasks; with more than {most} on Spark's own plan"
 
     def _reason_for_spark(self, stage: Stage) -> str | None:
         if is_once(stage):

@@ -167,6 +167,8 @@ def without_cut_connections(lines: Iterable[str]) -> Iterator[str]:
         elif begins or not line.strip() or line.startswith(_OF_TRACEBACK):
             report.append(line)
             inside = inside or line.startswith(_TRACEBACK)
+        elif not inside and line.startswith(_CUTS):
+            report.append(line)  # of two workers at once, whose reports are mixed up
         elif not inside:  # it comes behind a report
             report = []
             yield line

@@ -10,7 +10,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.eddy.knowledge import Knowledge
@@ -22,9 +21,9 @@ from eddyline.kernels.sheet import Frame, Sheet, Sources
 from eddyline.kernels.task import Reference, Work, done
 from eddyline.kernels.together import in_bundles
 from eddyline.log.results import StageResult
-from eddyline.sharing import with_forms
-from eddyline.spark.evaluate.batch import Batch, Log
+from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frames
+from eddyline.spark.spreading import MOST_ROWS, by_segments, by_windows, most_rows
 from eddyline.spark.stages import LINEAR, Stage
 from eddyline.spark.work import corrects_tuples, stage_frame
 from eddyline.spark.writer import place_of_withheld, segment_schema
@@ -33,12 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-#: beyond that many rows one task would take too long; Spark's own plans spread over all cores
-MOST_ROWS = 1_000_000
-#: where each tuple is looked at by itself nothing spills, and a task has one segment, which may be a large file
-_MOST_BY_TUPLE = 1 << 22
-#: as many rows are worth a task of their own
-_WORTH_A_TASK = 50_000
 #: what so few rows give fits into memory, also if each of them meets each, or stands in a thousand windows
 _FEW_ROWS = 1_000
 
@@ -74,13 +67,11 @@ def works_of(
 
     `known`: what its eddies have learned before.
     """
-    works = []
+    works: list[Work] = []
     try:
         outline = Work(stage.name, number, root, folder=folder, known=dict(known), holds=place_of_withheld(stage))
-        for one, part in _parts(stage, view, had):
-            work = _work(one, part, had, outline)
-            if work is not None:
-                works.append(work)
+        for one, part in by_segments(stage, view, had):
+            works += _works(one, part, had, outline)
     except (Untranslatable, _TooMuch):
         return None
     return works
@@ -88,6 +79,19 @@ def works_of(
 
 class _TooMuch(Exception):
     """There is more to read than one task should."""
+
+
+def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> list[Work]:
+    whole = _work(stage, view, had, outline)
+    if whole is None:
+        return []
+    parts = by_windows(stage, view, max(whole.reads, 0 if whole.otherwise is None else whole.otherwise.reads))
+    works = [_work(stage, part, had, outline) for part in parts] if len(parts) > 1 else [whole]
+    found = [work for work in works if work is not None]
+    most = most_rows(stage, view, had)
+    if any(work.reads > most or (work.otherwise is not None and work.otherwise.reads > most) for work in found):
+        raise _TooMuch
+    return found
 
 
 def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:
@@ -114,16 +118,13 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         reads += rows
 
     frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), on_read=count), had, outline.batch)
-    by_tuple = stage.kind == LINEAR and not corrects_tuples(stage, view, had)
-    if reads > (_MOST_BY_TUPLE if by_tuple else MOST_ROWS):
-        raise _TooMuch
     if frame is None:
         return None
     made = cast(Frame, frame)
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
     grouping = None if few else sheet.grouping(made)
-    by_row = by_tuple and _only_found(statement, sheet, view)
+    by_row = stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view)
     return replace(
         outline,
         statement=statement,
@@ -163,43 +164,6 @@ def _only_found(statement: str, sheet: Sheet, view: Batch) -> bool:
     fresh = {segment.path for log in view.logs.values() for segment in log.fresh}
     seen = {path for leaf in re.findall(r"\bleaf\d+\b", statement) for path in sheet.files.get(leaf, ())}
     return not fresh & seen and not any(segment.minus for log in view.logs.values() for segment in log.fresh)
-
-
-def _parts(stage: Stage, view: Batch, had: StageResult | None) -> list[tuple[Stage, Batch]]:
-    """A stage that works tuple by tuple is spread over tasks, each with some of the new segments.
-
-    What indexes find can be looked at piece by piece; rows that are joined with members would come again with every
-    piece, so those are another part. Where it looks at what it has shown, all of that must meet.
-    """
-    if stage.kind != LINEAR or corrects_tuples(stage, view, had):
-        return [(stage, view)]
-    stages = [stage]
-    match = next((op for op in stage.plan.walk() if isinstance(op, StreamMatch)), None)
-    if match is not None and view.members is not None:
-        in_files = [form for form in match.forms if view.members.tables[form.name].path is not None]
-        others = [form for form in match.forms if form not in in_files]
-        if in_files and others:
-            stages = [replace(stage, plan=with_forms(stage.plan, tuple(forms))) for forms in (in_files, others)]
-    return [(one, part) for one in stages for part in _by_segments(view)]
-
-
-def _by_segments(view: Batch) -> list[Batch]:
-    ((name, log),) = view.logs.items()
-    if len(log.fresh) < 2 or any(segment.minus for segment in log.fresh):
-        return [view]
-    groups: list[list[int]] = [[]]
-    rows = 0
-    for position, segment in enumerate(log.fresh):
-        if rows >= _WORTH_A_TASK:
-            groups.append([])
-            rows = 0
-        groups[-1].append(position)
-        rows += segment.rows
-    return [replace(view, logs={name: _only(log, group)}) for group in groups]
-
-
-def _only(log: Log, positions: Sequence[int]) -> Log:
-    return replace(log, fresh=[log.fresh[position] for position in positions])
 
 
 def run(spark: SparkSession, works: Sequence[Work]) -> list[Reference]:

@@ -117,15 +117,15 @@ def extent_of(stage: Stage, logs: Mapping[str, Log], start: int | None, closed: 
     rows = sum(segment.rows for log in mine for segment in log.segments)
     if stage.kind in (LINEAR, LOOKUP, SLICES) and len(mine) == 1:
         return Extent(INDEXES, 0, mine[0].last_index, rows, 1)
-    windows = _windows_of_time(stage.plan)
+    windows = windows_of_time(stage.plan)
     if windows is None or start is None or closed is None or closed <= start:
         return Extent(None, 0, 1, rows, 1)
     # what is read beside the new windows, because they are wide, is to be no more than half of a piece
-    least = max(max(window.slide, _width(window)) for window in windows)
+    least = max(max(window.slide, width_of(window)) for window in windows)
     return Extent(TICKS, start - 1, closed, rows, least)
 
 
-def _windows_of_time(plan: Operator) -> list[TimeWindow | HopWindow] | None:
+def windows_of_time(plan: Operator) -> list[TimeWindow | HopWindow] | None:
     """The windows over streams; None if some of them are not at regular ticks."""
     found = []
     for node in plan.walk():
@@ -138,8 +138,8 @@ def _windows_of_time(plan: Operator) -> list[TimeWindow | HopWindow] | None:
     return found or None
 
 
-def _width(window: TimeWindow | HopWindow) -> int:
+def width_of(window: TimeWindow | HopWindow) -> int:
     return window.range if isinstance(window, HopWindow) else window.scope.end - window.scope.start + 1
 
 
-__all__ = ["INDEXES", "TICKS", "Extent", "Piece", "Progress", "extent_of"]
+__all__ = ["INDEXES", "TICKS", "Extent", "Piece", "Progress", "extent_of", "width_of", "windows_of_time"]

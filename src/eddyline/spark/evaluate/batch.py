@@ -74,6 +74,7 @@ class Batch:
     over: int = LOW  # the tick that the clock had reached by then; LOW for one that looks back
     members: Members | None = None  # of a query class
     indexes: Spans = EVERYTHING  # of the tuples that are new to a stage which works tuple by tuple
+    stretch: tuple[int, int] = (LOW, HIGH)  # of a stage whose windows stand at ticks, where a task is to look at them
     slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation
     #: if there is a list, what slices cannot answer is put there instead of being answered from tuples
     doubts: list[Frame] | None = None

@@ -70,7 +70,7 @@ def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
     ticks = changed(plan, batch)
     if with_next:
         ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
-    ticks = (ticks | batch.asked_again).within(LOW, now)
+    ticks = (ticks | batch.asked_again).within(LOW, now).within(*batch.stretch)
     return Scope(by, ticks, ticks.within(LOW, before))
 
 

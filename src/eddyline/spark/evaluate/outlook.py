@@ -51,10 +51,7 @@ def outlook_of(
     known, unknown = (windows.ticks(places) if places else Spans() for places in (whole, partly))
     since = closed - max(reach, point or 0)
     tuples = rows_within(log.segments, asked)
-    if kept is None:
-        slices = min(tuples, _length(asked) * _slices_a_tick(plan.sliced.leaf, batch, had))
-    else:
-        slices = rows_within(kept.segments, known)
+    imagined = min(tuples, _length(asked) * _slices_a_tick(plan.sliced.leaf, batch, had))
     return Outlook(
         tuples=tuples,
         fresh=sum(segment.rows for segment in log.fresh),
@@ -62,7 +59,8 @@ def outlook_of(
         closed=closed,
         bottom=bottom,
         passed=rows_within(log.segments, Spans.of([(since if first is None else min(first, since), HIGH)])),
-        slices=slices,
+        slices=imagined if kept is None else rows_within(kept.segments, known),
+        imagined=imagined,
         before=rows_within(log.segments, unknown) if unknown else 0.0,
         first=first,
         point=point,
