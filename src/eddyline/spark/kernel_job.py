@@ -88,7 +88,7 @@ def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) ->
     parts = by_windows(stage, view, max(whole.reads, 0 if whole.otherwise is None else whole.otherwise.reads))
     works = [_work(stage, part, had, outline) for part in parts] if len(parts) > 1 else [whole]
     found = [work for work in works if work is not None]
-    most = most_rows(stage, corrects_tuples(stage, view, had))
+    most = most_rows(stage, stage.kind == LINEAR and corrects_tuples(stage, view, had))
     if any(work.reads > most or (work.otherwise is not None and work.otherwise.reads > most) for work in found):
         raise _TooMuch
     return found
