@@ -35,7 +35,7 @@ class Digests:
 def digests(kind: Kind, size: int, table: pa.Table) -> Digests:
     """Of the answers of a side: `query` (a name or a number), and the columns SELECTED or AGGREGATED."""
     if kind.windows:
-        table = table.filter(pc.less(table["t"], LAST))  # Flink ends with the windows that are not over, too
+        table = table.filter(pc.less(table["t"], LAST))  # where files end, windows that are not over end too
     query, t, code = _numbers(table["query"]), _numpy(table["t"]), _numbers(table["sym"])
     if kind.windows:
         n = _numpy(table["n"])

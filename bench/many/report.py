@@ -17,6 +17,7 @@ TITLES = {
     "binned": "(b') binned join",
     "flink": "(c) PyFlink",
     "eddyline": "(d) Eddyline",
+    "pushed": "(d') Eddyline, pushed",
 }
 
 
@@ -38,6 +39,7 @@ def show(results: dict[str, Any], console: Console) -> None:
             table.add_row(f"{count:,}", *cells, f"{found['answers'][str(count)] / setting['rows']:.2f}")
         console.print(table)
         console.print(_registrations(results, kind))
+        console.print(_processor_times(results, kind))
         for side in sides:
             told = found["sides"][side]
             if told.get("unavailable"):
@@ -50,6 +52,19 @@ def show(results: dict[str, Any], console: Console) -> None:
     for aim in aims(results):
         table.add_row(aim.text, aim.aim, _coloured(aim))
     console.print(table)
+
+
+def _processor_times(results: dict[str, Any], kind: str) -> Table:
+    """What says more where others use the machine too."""
+    setting = results["setting"]
+    table = Table("queries", title=f"{kind}: processor time, µs a tuple", title_justify="left")
+    for side in setting["sides"]:
+        table.add_column(TITLES[side], justify="right")
+    for count in results["kinds"][kind]["sizes"]:
+        runs = [results["kinds"][kind]["sides"][side]["runs"].get(str(count), {}) for side in setting["sides"]]
+        spent = [run.get("cpu", 0.0) / setting["rows"] * 1e6 for run in runs]
+        table.add_row(f"{count:,}", *(f"{each:.3g}" if each else "—" for each in spent))
+    return table
 
 
 def _registrations(results: dict[str, Any], kind: str) -> Table:

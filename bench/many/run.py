@@ -118,7 +118,9 @@ class Bench:
             wrong = max(wrong, found.different(self._expected[case.kind_name, case.size]))
             spent += measured.register + measured.process
             runs.append(measured)
-        middle = {what: statistics.median(getattr(run, what) for run in runs) for what in ("register", "process")}
+        middle = {
+            what: statistics.median(getattr(run, what) for run in runs) for what in ("register", "process", "cpu")
+        }
         return {
             **middle,
             "register_mb": runs[0].register_mb,  # later ones find memory that was asked for already
@@ -136,7 +138,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--symbols", type=int, default=10)
     parser.add_argument("--sizes", help="numbers of queries, with commas; all powers of ten up to a million")
     parser.add_argument("--only", help="beginnings of the kinds' names, with commas")
-    parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned")
+    parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned and pushed")
     parser.add_argument("--budget", type=float, default=120, help="seconds for one run of one size")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each size, while they are short")
     parser.add_argument("--tuned", action="store_true", help="Spark writes its logs as ours does on its sides too")

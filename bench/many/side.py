@@ -44,11 +44,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """`register`: until the queries stand. `process`: all tuples, until the last answer is where it belongs."""
+    """`register`: until the queries stand. `process`: all tuples, until the last answer is where it belongs.
+
+    `cpu`: processor time of all its processes meanwhile, where it was counted; of Spark's own sides that of registering
+    too, because nothing can be held back there.
+    """
 
     register: float
     register_mb: float  # by how much the processes of this side grew meanwhile
     process: float
+    cpu: float = 0.0
 
 
 class Side(Protocol):

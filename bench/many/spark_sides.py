@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from bench.cpu import cpu_seconds
 from bench.many.memory import megabytes
 from bench.many.queries import Kind, literals, predicate
 from bench.many.side import Case, Measured, union
@@ -53,14 +54,14 @@ class _Spark(ABC):
         self._work.mkdir(parents=True)
         self._spark.catalog.clearCache()  # else it would take the constants of the last run, which had the same path
         case.constants  # noqa: B018  drawn before the clock starts
-        before, began = megabytes(), time.monotonic()
+        before, began, spent = megabytes(), time.monotonic(), cpu_seconds()
         queries = self._begin(case)
         grown = megabytes() - before
         for query in queries:
             query.awaitTermination()
         wall = time.monotonic() - began
         process = union([span for query in queries for span in _spans(query)])
-        return Measured(wall - process, max(0.0, grown), process)
+        return Measured(wall - process, max(0.0, grown), process, cpu_seconds() - spent)
 
     @abstractmethod
     def _begin(self, case: Case) -> list[Any]:

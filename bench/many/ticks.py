@@ -29,6 +29,7 @@ class Ticks:
     rows: int
     symbols: int
     files_per_batch: int
+    batch_rows: int
 
     @property
     def files(self) -> list[Path]:
@@ -60,4 +61,4 @@ def generate(folder: Path, rows: int, batch_rows: int, symbols: int, cores: int)
         path = folder / f"{first:012d}.parquet"
         pq.write_table(table.slice(first, size), path)
         os.utime(path, (1_767_225_600 + number,) * 2)  # Spark takes files in the order of their times
-    return Ticks(str(folder), rows, symbols, cores)
+    return Ticks(str(folder), rows, symbols, cores, size * cores)

@@ -39,7 +39,7 @@ class Failed(Exception):
 
 def make(name: str, work: Path, tuned: bool) -> Side:
     """Imported here, because a side may need what another one has not."""
-    from bench.many.eddyline_side import Eddyline
+    from bench.many.eddyline_side import Eddyline, Pushed
     from bench.many.flink_side import Flink
     from bench.many.spark_sides import Binned, Each, Join
 
@@ -49,6 +49,7 @@ def make(name: str, work: Path, tuned: bool) -> Side:
         "binned": Binned,
         "flink": Flink,
         "eddyline": Eddyline,
+        "pushed": Pushed,
     }
     return sides[name](work, tuned)
 

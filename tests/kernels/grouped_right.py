@@ -90,10 +90,12 @@ def pairs_of(matches: Matches) -> list[Pair]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Small filters take the ways of large ones: wide boxes stand in the tree only, tuples are ordered by leaf."""
+    """Small filters take the ways of large ones: wide boxes stand in the tree only, tuples are ordered by leaf, and
+    leaves are looked for from steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "_LISTED_BYTES", 0)
         patch.setattr(index, "_LISTED_BYTES_AT_LEAST", 0)
+        patch.setattr(index, "_FEW_CUTS", 0)
         patch.setattr(alternative, "_CACHED", 0)
         yield
 

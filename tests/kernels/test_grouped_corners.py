@@ -162,3 +162,23 @@ def test_which_types_are_served() -> None:
     assert all(map(supports, ALL_TYPES))
     others = [pa.float16(), pa.decimal256(40, 2), pa.list_(pa.int8()), pa.null(), pa.binary(), pa.time64("us")]
     assert not any(map(supports, others))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("span", [40, 10**6, 2**62])
+def test_many_members_are_found_from_steps(kind: type, span: int) -> None:
+    """Where the codes of constants lie close together, far apart, or at both ends of what there is."""
+    rng = np.random.default_rng(span)
+    low = rng.integers(-span, span, 500).astype(kind)
+    high = low + rng.integers(0, max(2, span // 50), 500).astype(kind)
+    ends = np.array([-span, span, 0, low.min(), low.min() - 1, high.max(), high.max() + 1]).astype(kind)
+    extremes = np.array([LEAST, GREATEST] if kind is np.int64 else [-np.inf, np.inf, np.nan, -0.0], kind)
+    values = np.concatenate([rng.integers(-span, span, 500).astype(kind), low[:50], high[:50], ends, extremes])
+    filter_ = GroupedFilter(Form(((Range("x", Bound("a"), Bound("b")),),)), pa.table({"a": low, "b": high}), IDS)
+    assert filter_._alternatives[0]._index.steps is not None
+    matches = filter_.matches(pa.table({"x": values}))
+    members, rows = ((low[:, None] <= values) & (values <= high[:, None])).nonzero()
+    assert (matches.members.tolist(), matches.rows.tolist()) == (members.tolist(), rows.tolist())
+
+
+IDS = pa.array(np.arange(500))

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eddyline.kernels.direct import Reading
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Bound, Form, Range, equal
-from eddyline.kernels.matching import Asked, Filter, Match, Reading
+from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.one_filter import OneFilter, found_together
 from eddyline.log.storage import Storage
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -76,3 +78,20 @@ def test_an_overflow_after_many_rows_is_no_trouble_with_files(tmp_path: Path) ->
     assert before and all(reference.segment is not None for reference in before)
     assert "Overflow" in refused.refused and refused.segment is None
     assert spent.seconds > 0 and spent.segment is None and not spent.refused
+
+
+def test_what_modules_have_made_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's workers look for garbage after each task. Here, in no such worker, nobody does."""
+    frozen: list[int] = []
+    monkeypatch.setattr("gc.freeze", lambda: frozen.append(1))
+    monkeypatch.setattr("eddyline.kernels.task._modules", 0)
+    works = [work(tmp_path, "SELECT 1::BIGINT, 1::TINYINT, 1::BIGINT")]
+    list(done(works))
+    assert not frozen
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
+    list(done(works))
+    list(done(works))
+    assert len(frozen) == 1
+    monkeypatch.setitem(sys.modules, "loaded_later", ModuleType("loaded_later"))
+    list(done(works))
+    assert len(frozen) == 2

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
-
-import numpy as np
 
 from eddyline.sources.batches import BatchInput
 from eddyline.sources.chunk import Chunk
@@ -22,7 +19,7 @@ def flowing(
         reached: dict[str, int] = {}
         for chunk in chunks:
             place = place_of(chunk)
-            reached[place] = max(reached.get(place, 0), _last_line(chunk))
+            reached[place] = max(reached.get(place, 0), chunk.last_line)
         yield chunks, reached
 
 
@@ -43,14 +40,5 @@ class _Rest:
             done = self._origin.get(place_of(chunk), 0)
             if not done:
                 yield chunk
-            elif _last_line(chunk) > done:
-                first = int(np.searchsorted(chunk.line.to_numpy(), done, side="right"))
-                rejects = tuple(reject for reject in chunk.rejects if reject.line > done)
-                yield replace(chunk.slice(first, chunk.num_rows), rejects=rejects)
-
-
-def _last_line(chunk: Chunk) -> int:
-    lines = [reject.line for reject in chunk.rejects[-1:]]
-    if chunk.num_rows:
-        lines.append(chunk.line[chunk.num_rows - 1].as_py())
-    return max(lines, default=0)
+            elif chunk.last_line > done:
+                yield chunk.after(done)

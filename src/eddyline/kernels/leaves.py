@@ -15,10 +15,16 @@ import pyarrow as pa
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
+from eddyline.log.referred import MOMENT, NUMBER, InPlace, Referred, referred
+from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, TAG, TICK
 from eddyline.log.storage import Storage
 
 #: what the kernel would take for a pattern in a path
 _PATTERN = re.compile(r"[*?\[]")
+#: how the kernel calls the number of a row in its file, from 0
+_NUMBER = "file_row_number"
+#: behind the name of a leaf: those of its segments that are files of ours, if that needs a name
+_OWN = "_own"
 
 
 class Leaves:
@@ -28,6 +34,7 @@ class Leaves:
         self.connection = connection
         self._opened: dict[str, tuple[str, bool, tuple[str, ...]]] = {}  # by name: the root, whether read, the files
         self._read: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
+        self._parted: set[str] = set()  # names whose segments of ours have a name of their own
         self._tables: dict[str, bool] = {}  # that are shared, and whether they could be made
         self._matched: dict[str, Shared | None] = {}  # by shared filter, what it has found
         self._cost = 0.0  # seconds that this took, for each of those who share it
@@ -42,7 +49,7 @@ class Leaves:
         if few:
             self.connection.register(name, self._rows(tuple(files), storage))
         else:
-            self._view(name, [storage.path(file) for file in files], storage)
+            self._view(name, files, storage)
         self._opened[name] = wanted
 
     def has(self, shared: Together, storage: Storage) -> bool:
@@ -90,6 +97,9 @@ class Leaves:
         for name in names:
             self._opened.pop(name, None)
             self.connection.execute(f"DROP VIEW IF EXISTS {name}")
+            if name in self._parted:
+                self._parted.remove(name)
+                self.connection.execute(f"DROP VIEW IF EXISTS {name}{_OWN}")
 
     def close(self) -> None:
         self.drop(list(self._opened))
@@ -102,13 +112,48 @@ class Leaves:
     def _rows(self, files: tuple[str, ...], storage: Storage) -> pa.Table:
         key = storage.root, files
         if key not in self._read:
-            self._read[key] = storage.dataset([storage.path(file) for file in files]).to_table()
+            self._read[key] = storage.read_tables(files)
         return self._read[key]
 
-    def _view(self, name: str, paths: Sequence[str], storage: Storage) -> None:
+    def _view(self, name: str, files: Sequence[str], storage: Storage) -> None:
         """The kernel reads local files itself, twice as fast as Arrow's dataset; others it could not reach without."""
-        if storage.local and not any(_PATTERN.search(path) for path in paths):
-            quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet([{quoted}])")
+        elsewhere = [rows for file in files if (rows := referred(file)) is not None]
+        own = [storage.path(file) for file in files if referred(file) is None]
+        if own and not (storage.local and not any(_PATTERN.search(path) for path in own)):
+            dataset = f"{name}{_OWN}" if elsewhere else name
+            self._parted.update([name] if elsewhere else [])
+            self.connection.register(dataset, storage.dataset(own))
+            parts = [dataset]
         else:
-            self.connection.register(name, storage.dataset(paths))
+            parts = [f"read_parquet([{', '.join(map(_quoted, own))}])"] if own else []
+        parts += [f"({rows_of(rows)})" for rows in elsewhere]
+        if parts != [name]:
+            together = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {together}")
+
+
+def rows_of(rows: Referred) -> str:
+    """A statement that gives rows of a file of the user's as those of any other segment."""
+    rows.check()
+    place, number = rows.rows, _NUMBER
+    columns = [
+        f"{number} + {rows.seq - place.start} AS {SEQ}",
+        f"{number} + {rows.index - place.start} AS {INDEX}",
+        f"{_tick(place)} AS {TICK}",
+        f"1::TINYINT AS {DIFF}, '+' AS {OP}, NULL::BIGINT AS {REF}, NULL::VARCHAR AS {TAG}",
+    ]
+    file = f"read_parquet({_quoted(place.file)}, {number} = true)"
+    where = f"{number} >= {place.start} AND {number} < {place.start + place.rows}"
+    return f"SELECT {', '.join(columns)}, * EXCLUDE ({number}) FROM {file} WHERE {where}"
+
+
+def _tick(place: InPlace) -> str:
+    time = '"' + place.time.replace('"', '""') + '"'
+    if place.kind == NUMBER:
+        return f"{time}::BIGINT"
+    micros = f"epoch_us({time})" if place.kind == MOMENT else f"epoch_us({time}::TIMESTAMP)"
+    return f"({micros} - ({micros} % {place.micros} + {place.micros}) % {place.micros}) // {place.micros}"
+
+
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"

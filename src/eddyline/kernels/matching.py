@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.costly import Costly, CostlyColumns
+from eddyline.kernels.direct import Reading, Rows, read_directly, taken
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.places import Ints
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 _KEPT = 16
 #: pairs of a row and a member that are in memory at a time, where they can be looked at piece by piece
 MOST_PAIRS = 4_000_000
+#: so many pairs are a segment of the log
+_WORTH_A_TABLE = 1_000_000
+#: rows that are looked up at a time, where they are read for that
+_FEWEST_ROWS, _MOST_ROWS = 1 << 17, 1 << 20
 #: members that were looked at and did not want the row; a compiled loop looks at a million in a few milliseconds
 _WORTH_A_LOOK = 5_000_000
 #: building another index must pay
@@ -60,18 +66,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Where the rows of a match come from, if they are rows of segments of which each is looked at by itself."""
-
-    leaf: str
-    files: tuple[str, ...]
-    source: tuple[str, ...]  # what the segments' columns are called
-    places: tuple[str, ...]  # where a tuple stands, under the names of columns
-    columns: Mapping[str, str]  # of the match, by name, what they are
-    condition: str
-
-
-@dataclass(frozen=True)
 class Match:
     """Leaves that are found before the statement runs: the rows of another statement that members want.
 
@@ -94,7 +88,7 @@ class Match:
         kept = tuple(name for name in self.kept if name in columns)
         if self.costly or kept == self.kept:
             return self
-        needed = dict.fromkeys([*kept, *(column for asked in self.asked for column in asked.columns.values())])
+        needed = replace(self, kept=kept)._needed
         statement = f"SELECT {', '.join(needed)} FROM ({self.statement})"
         reading = self.reading
         if reading is not None:
@@ -113,6 +107,10 @@ class Match:
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table]]:
         """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
+        directly = None if self.costly else read_directly(self.reading, storage, self._needed)
+        if directly is not None:
+            yield from self._found_in(directly, storage)
+            return
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
         kept = rows.select(list(self.kept))
         for leaf in self.leaves:
@@ -127,6 +125,38 @@ class Match:
                 places = found.rows if chosen is None else chosen[found.rows]
                 yield asked.leaf, kept.take(pa.array(places)).append_column(self.number, pa.array(found.members))
 
+    @property
+    def _needed(self) -> list[str]:
+        return list(dict.fromkeys([*self.kept, *(column for asked in self.asked for column in asked.columns.values())]))
+
+    def _found_in(self, rows: Rows, storage: Storage) -> Iterator[tuple[str, pa.Table]]:
+        filters = [(asked, _filter(asked.filter, storage)) for asked in self.asked]
+        for leaf in self.leaves:
+            yield leaf, rows.none(self.kept).append_column(self.number, pa.array([], pa.int64()))
+        found: dict[str, list[pa.Table]] = {leaf: [] for leaf in self.leaves}
+        for block in rows.blocks(_rows_of_a_block([filter_ for _, filter_ in filters])):
+            for asked, filter_ in filters:
+                adapt(filter_)
+                types = asked.filter.attributes
+                given = [_as(block.column(asked.columns[name]), type_) for name, type_ in types.items()]
+                for pairs in filter_.matches_in_pieces(pa.table(given, list(types)), MOST_PAIRS):
+                    kept = taken(block, self.kept, pairs.rows)
+                    found[asked.leaf].append(kept.append_column(self.number, pa.array(pairs.members)))
+                if sum(map(len, found[asked.leaf])) >= _WORTH_A_TABLE:
+                    yield asked.leaf, self._by_member(found[asked.leaf])
+                    found[asked.leaf] = []
+        for leaf, tables in found.items():
+            if tables:
+                yield leaf, self._by_member(tables)
+
+    def _by_member(self, tables: list[pa.Table]) -> pa.Table:
+        """Each is in the order of its members, and so are all of them then."""
+        if len(tables) == 1:
+            return tables[0]
+        together = pa.concat_tables(tables)
+        order = np.argsort(together.column(self.number).to_numpy(), kind="stable")
+        return together.take(pa.array(order))
+
     def _routed(
         self, asked: Asked, filter_: GroupedFilter, rows: pa.Table, computed: CostlyColumns, eddies: Eddies
     ) -> Ints | None:
@@ -139,6 +169,19 @@ class Match:
         lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
         texts = {name: self.costly[column].text for name, column in costly.items()}
         return lineage.routed(eddies, asked.name, texts)
+
+
+def _rows_of_a_block(filters: Sequence[GroupedFilter]) -> int:
+    """Few, so that they stay in the caches; but many if that makes a table for the log, which has to be in order."""
+    pairs = sum(each.statistics.pairs / max(1, each.statistics.tuples) for each in filters)
+    wanted = int(1.1 * _WORTH_A_TABLE / pairs) if pairs > _WORTH_A_TABLE / _MOST_ROWS else 0
+    return min(max(wanted, _FEWEST_ROWS), _MOST_ROWS)
+
+
+def _as(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """Filters take texts as numbers of a dictionary, too."""
+    numbered = pa.types.is_dictionary(column.type) and column.type.value_type == type_
+    return column if numbered else column.cast(type_)
 
 
 def _text(column: str, costly: Mapping[str, Costly]) -> str:

@@ -16,8 +16,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from eddyline.kernels.direct import Reading
 from eddyline.kernels.grouped.form import Form
-from eddyline.kernels.matching import MOST_PAIRS, Asked, Match, Reading, adapt
+from eddyline.kernels.matching import MOST_PAIRS, Asked, Match, adapt
 from eddyline.kernels.places import Ints
 from eddyline.log.storage import Storage
 

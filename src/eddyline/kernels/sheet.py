@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
-from eddyline.kernels.matching import Asked, Filter, Match, Reading
+from eddyline.kernels.direct import Reading
+from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.together import LEAF, SLICES, TICKS, Cuts, Grouping, Pattern
 from eddyline.log.segment import TICK

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import re
+import sys
 import tempfile
 import threading
 import time
@@ -53,6 +56,7 @@ _SETTINGS = (
 #: how the kernel tells, through a stream of rows, that it was no file that failed
 _COMPUTING = re.compile(r"(?!IO )[\w ]+ Error: ")
 _connection: duckdb.DuckDBPyConnection | None = None
+_modules = 0  # how many were loaded when they were last taken for good
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,18 @@ def done(works: Iterable[Work]) -> Iterator[Reference]:
             yield from _done(work, leaves)
     finally:
         leaves.close()
+        keep_modules()
+
+
+def keep_modules() -> None:
+    """A worker of Spark's looks for garbage after every task, among all that its modules have made: for longer than a
+    small work takes. What is there when modules have been loaded is there for good, so it need not be looked at again.
+    """
+    global _modules
+    if "SPARK_REUSE_WORKER" in os.environ and len(sys.modules) != _modules:
+        _modules = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from eddyline.kernels.dialect import kernel_sql
-from eddyline.kernels.matching import Match, Reading
+from eddyline.kernels.direct import Reading
+from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import MOST_IN_FILTER, OneFilter, Place, may_share, members_of
 from eddyline.log.segment import TICK
 

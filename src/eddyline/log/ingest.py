@@ -19,6 +19,7 @@ from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
 from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
+from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
@@ -97,6 +98,16 @@ class Ingest:
         for chunk in chunks:
             by_stream.setdefault(chunk.extent, []).append(chunk)
         for name, parts in by_stream.items():
+            referring = references(extents[name], parts, self._state(name), self._storage)
+            if referring is not None:
+                segments[name] = referring
+                arrived[name] = referring[-1].index[1]
+                touched[name] = touched_by(parts)
+                top[name] = max(segment.tick[1] for segment in referring)
+                if late := late_among(parts, referring, before[1]):
+                    revised[name] = Revised(late=late)
+                continue
+            parts = [part.copied(extents[name]) for part in parts]
             table, count, rejects = self._weighted(extents[name], parts)
             rejects += [reject for chunk in parts for reject in chunk.rejects]
             for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):

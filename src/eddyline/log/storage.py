@@ -19,6 +19,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from eddyline.errors import StorageUnreadable, StorageUnusable
+from eddyline.log.referred import OpenedReferred, referred
 from eddyline.log.segment import INDEX, SEQ
 
 #: files that are being written end so; nobody reads them
@@ -49,14 +50,19 @@ class Storage:
 
     def path(self, name: str) -> str:
         """The path as this file system spells it."""
-        return f"{self._base}/{name}"
+        elsewhere = referred(name)
+        return f"{self._base}/{name}" if elsewhere is None else elsewhere.rows.file
 
     def url(self, name: str) -> str:
         """The path as Spark takes it."""
         if self.local:
-            return f"file://{self._base}/{name}"
+            return f"file://{self.path(name)}"
         scheme = self.root.partition("://")[0]
         return f"{scheme}://{self._base}/{name}"
+
+    def holds(self, file: str) -> bool:
+        """Whether a file of this machine is somewhere below the root."""
+        return self.local and Path(self._base).resolve() in Path(file).resolve().parents
 
     # -- small files --------------------------------------------------------------------------------------------------
 
@@ -134,6 +140,10 @@ class Storage:
 
     def read_table(self, name: str, columns: list[str] | None = None, rows: pc.Expression | None = None) -> pa.Table:
         """A Parquet file; `rows` says which are wanted, and those far from them are not even read."""
+        elsewhere = referred(name)
+        if elsewhere is not None:
+            table = elsewhere.table(columns if rows is None else None)
+            return table if rows is None else table.filter(rows).select(columns or table.column_names)
         try:
             return pq.read_table(
                 self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local, filters=rows
@@ -148,6 +158,13 @@ class Storage:
             return ds.dataset(list(paths), format="parquet", filesystem=self._fs, schema=schema)
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(paths[0], problem) from problem
+
+    def read_tables(self, names: Sequence[str]) -> pa.Table:
+        """Parquet files as one table that is in memory."""
+        own = [self.path(name) for name in names if referred(name) is None]
+        tables = [self.dataset(own).to_table()] if own else []
+        tables += [self.read_table(name) for name in names if referred(name) is not None]
+        return pa.concat_tables(tables, promote_options="default")
 
     def merge_tables(
         self,
@@ -169,7 +186,7 @@ class Storage:
         try:
             self._make_folder_of(name)
             with contextlib.ExitStack() as opened:
-                files = [pq.ParquetFile(opened.enter_context(self._fs.open_input_file(self.path(p)))) for p in parts]
+                files = [self._opened(part, opened) for part in parts]
                 schema = pa.unify_schemas([file.schema_arrow.remove_metadata() for file in files])
                 sink = opened.enter_context(self._fs.open_output_stream(self.path(unfinished)))
                 with pq.ParquetWriter(
@@ -190,6 +207,12 @@ class Storage:
             self._give_up(name, unfinished)
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
         return size
+
+    def _opened(self, name: str, opened: contextlib.ExitStack) -> Any:
+        elsewhere = referred(name)
+        if elsewhere is not None:
+            return OpenedReferred(elsewhere)
+        return pq.ParquetFile(opened.enter_context(self._fs.open_input_file(self.path(name))))
 
     # -- folders ------------------------------------------------------------------------------------------------------
 
@@ -222,7 +245,9 @@ class Storage:
         return bool(self._fs.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
 
     def delete(self, name: str) -> None:
-        """Delete a file; it is no error if it is gone already."""
+        """Delete a file; it is no error if it is gone already. What is not ours stays."""
+        if referred(name) is not None:
+            return
         try:
             self._fs.delete_file(self.path(name))
         except FileNotFoundError:

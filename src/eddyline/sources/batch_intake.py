@@ -15,18 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.sources.arrival import DELETE, INSERT, REPLACE, Arrival, Reject
 from eddyline.sources.chunk import Chunk, chunk_of_arrivals, in_order_of_lines, tag_text
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.converted import Converted, Mask, mask
+from eddyline.sources.in_place import kind_of, ticks_of
 from eddyline.sources.intake import BadRow, Intake, time_position
 
 Positions = npt.NDArray[np.int64]
-
-_MICROS_OF_A_DAY = 86_400_000_000
 
 
 class BatchIntake(Intake):
@@ -200,16 +198,7 @@ def _inserts(count: int) -> pa.Array:
 
 def _ticks(times: pa.Array, intake: BatchIntake) -> pa.Array:
     assert intake.time is not None
-    type_ = intake.extent.schema.fields[intake.time].type
-    if type_ == TIMESTAMP:
-        micros = times.view(pa.int64())
-    elif type_ == DATE:
-        micros = pc.multiply(pc.cast(times.view(pa.int32()), pa.int64()), _MICROS_OF_A_DAY)
-    else:
-        return pc.cast(times, pa.int64())
-    absent = mask(pc.is_null(micros)) if micros.null_count else None
-    whole = pc.fill_null(micros, 0).to_numpy() if absent is not None else micros.to_numpy()
-    return pa.array(np.floor_divide(whole, intake.tick_micros), mask=absent)  # rounds down, Arrow's division does not
+    return ticks_of(times, kind_of(intake.extent.schema.fields[intake.time].type), intake.tick_micros)
 
 
 def _filtered(chunk: Chunk, keep: pa.Array) -> Chunk:

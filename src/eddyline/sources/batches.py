@@ -74,13 +74,18 @@ class BatchSource:
         self._meter = ByteMeter()
 
     def chunks(self) -> Iterator[Chunk]:
-        """A new pass over the files, in their order; no chunk has more rows than asked for, none is empty."""
+        """A new pass over the files, in their order; no chunk has more rows than asked for, none is empty.
+
+        Rows that stay in their file come in the stretches in which they are read there.
+        """
         intake = BatchIntake(self.extent, self._reader.conversion, self._tick_micros)
         self._meter.restart()
         for file in self.files:
             intake.file = str(file)
             for chunk in self._reader.chunks(file, intake, self._meter, self._chunk_rows):
-                if chunk.num_rows or chunk.rejects:
+                if chunk.stays is not None and chunk.num_rows:
+                    yield chunk
+                elif chunk.num_rows or chunk.rejects:
                     for start in range(0, max(1, chunk.num_rows), self._chunk_rows):
                         yield chunk.slice(start, start + self._chunk_rows)
 

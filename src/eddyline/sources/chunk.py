@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.sources.arrival import Arrival, Reject
+from eddyline.sources.in_place import InPlace
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +35,36 @@ class Chunk:
     text: pa.StringArray  # as `Arrival.text`; null where it is empty
     rejects: tuple[Reject, ...]  # the rows of this stretch of the file that did not fit
     bytes_read: int  # of the whole pass so far
+    stays: InPlace | None = None  # where the rows are, if they stay there
 
     @property
     def num_rows(self) -> int:
         return len(self.op)
+
+    @property
+    def last_line(self) -> int:
+        """The last line of the file that it tells of."""
+        lines = [reject.line for reject in self.rejects[-1:]]
+        if self.num_rows:
+            lines.append(self.line[self.num_rows - 1].as_py())
+        return max(lines, default=0)
+
+    def after(self, line: int) -> Chunk:
+        """What comes behind a line."""
+        first = int(np.searchsorted(self.line.to_numpy(), line, side="right"))
+        rejects = tuple(reject for reject in self.rejects if reject.line > line)
+        return replace(self.slice(first, self.num_rows), rejects=rejects)
+
+    @property
+    def ticks(self) -> tuple[int, int]:
+        """The smallest and the largest tick of rows that have one."""
+        found = pc.min_max(self.tick).as_py()
+        return found["min"], found["max"]
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Stretches that have all ticks of the rows, if that is known without looking at each; else none."""
+        return ()
 
     def slice(self, start: int, stop: int) -> Chunk:
         """Some of the rows, without copying them. A reject goes with the row that it stood behind."""
@@ -57,6 +84,10 @@ class Chunk:
             self._rejects_of(start, stop),
             self.bytes_read,
         )
+
+    def copied(self, extent: Extent) -> Chunk:
+        """The same rows with their values, if they are elsewhere so far."""
+        return self
 
     def _rejects_of(self, start: int, stop: int) -> tuple[Reject, ...]:
         if not self.rejects:

@@ -20,8 +20,12 @@ def merged_batches(sources: Sequence[BatchInput], batch_rows: int) -> Iterator[l
     """Batches of `batch_rows` arrivals, the last one perhaps of fewer.
 
     A batch holds the chunks of the first input in their order, then those of the second, and so on. How the rows of
-    different inputs stand to each other inside a batch is not told: their ticks do.
+    different inputs stand to each other inside a batch is not told: their ticks do. Rows of a single input that stay in
+    their file are not cut where they need not be, and not put together with others that do not stay.
     """
+    if len(sources) == 1:
+        yield from _one_after_the_other(sources[0], batch_rows)
+        return
     inputs = [_Input(source) for source in sources]
     batch = _Batch(len(inputs))
     while _refill(inputs, batch):
@@ -37,6 +41,29 @@ def merged_batches(sources: Sequence[BatchInput], batch_rows: int) -> Iterator[l
                 yield batch.finished()
     if batch.holds_anything:
         yield batch.finished()
+
+
+def _one_after_the_other(source: BatchInput, batch_rows: int) -> Iterator[list[Chunk]]:
+    """A single input needs no merging, and nobody has to look at its ticks."""
+    batch: list[Chunk] = []
+    rows = 0
+    for chunk in source.chunks():
+        stays = chunk.stays is not None
+        if batch and (stays != (batch[-1].stays is not None) or (stays and rows + chunk.num_rows > batch_rows)):
+            yield batch
+            batch, rows = [], 0
+        first = 0
+        while True:
+            some = chunk.slice(first, first + batch_rows - rows)
+            batch.append(some)
+            first, rows = first + some.num_rows, rows + some.num_rows
+            if rows == batch_rows:
+                yield batch
+                batch, rows = [], 0
+            if first >= chunk.num_rows:
+                break
+    if batch:
+        yield batch
 
 
 class _Input:

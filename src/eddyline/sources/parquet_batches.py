@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stret
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import ColumnPlan, columns_by_name
 from eddyline.sources.files import ByteMeter
+from eddyline.sources.in_place import NUMBER, InPlace, kind_of, spans_in, stretches, why_copied
 from eddyline.sources.native_columns import from_native
 from eddyline.sources.parquet_file import ParquetReader, _python_values
+from eddyline.sources.staying import StayingChunk
 from eddyline.sources.text_columns import no_references
 
 _LEAST_ROWS = 8192
@@ -31,17 +34,55 @@ class ParquetBatchReader(ParquetReader):
         with self._open(file) as opened:
             plan = columns_by_name(self._extent, opened.schema_arrow.names, str(file))
             size, total, rows = file.stat().st_size, max(1, opened.metadata.num_rows), 0
+            may_stay = self._stays and why_copied(self._extent, opened, file) is None
             with meter.reading(file, lambda: size * rows // total):
-                for batch in self._batches(opened, file, max(chunk_rows, _LEAST_ROWS)):
-                    stretch = Stretch(intake, str(file))
-                    lines = np.arange(rows + 1, rows + 1 + batch.num_rows)
-                    sure = take_batch(batch, plan, lines, stretch)
-                    rows += batch.num_rows
-                    yield stretch.chunk([sure], meter.count)
+                for groups in stretches(opened) if may_stay else [list(range(opened.num_row_groups))]:
+                    chunk = self._in_place(opened, file, groups, rows, intake, meter) if may_stay else None
+                    if chunk is not None:
+                        rows += chunk.num_rows
+                        yield chunk
+                        continue
+                    for batch in self._batches(opened, file, max(chunk_rows, _LEAST_ROWS), groups):
+                        stretch = Stretch(intake, str(file))
+                        lines = np.arange(rows + 1, rows + 1 + batch.num_rows)
+                        sure = take_batch(batch, plan, lines, stretch)
+                        rows += batch.num_rows
+                        yield stretch.chunk([sure], meter.count)
 
-    def _batches(self, opened: parquet.ParquetFile, file: Path, rows: int) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, opened: parquet.ParquetFile, file: Path, rows: int, groups: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        with self._to_its_end(file):
+            yield from opened.iter_batches(batch_size=rows, row_groups=groups)
+
+    def _in_place(
+        self,
+        opened: parquet.ParquetFile,
+        file: Path,
+        groups: list[int],
+        first: int,
+        intake: BatchIntake,
+        meter: ByteMeter,
+    ) -> Chunk | None:
+        """The rows of some groups without their values; None if one has no time, and must be set aside."""
+        assert intake.time is not None
+        field = self._extent.schema.fields[intake.time]
+        kind = kind_of(field.type)
+        now, micros = file.stat(), 0 if kind == NUMBER else intake.tick_micros
+        count = sum(opened.metadata.row_group(group).num_rows for group in groups)
+        stays = InPlace(str(file.absolute()), now.st_size, now.st_mtime_ns, first, count, field.name, kind, micros)
+        spans = spans_in(opened.metadata, groups, stays)
+        if spans is None:  # the file does not tell
+            with self._to_its_end(file):
+                times = opened.read_row_groups(groups, columns=[field.name]).column(0)
+            if times.null_count:
+                return None
+        return StayingChunk(self._extent.name, stays, meter.count, spans or (), str(file))
+
+    @contextmanager
+    def _to_its_end(self, file: Path) -> Iterator[None]:
         try:
-            yield from opened.iter_batches(batch_size=rows)
+            yield
         except (pa.ArrowException, OSError) as problem:
             raise SourceUnusable(f"{self._extent.name}: {file} cannot be read to its end: {problem}") from problem
 

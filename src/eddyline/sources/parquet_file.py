@@ -16,11 +16,12 @@ from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.columns import columns_by_name
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.files import ByteMeter
+from eddyline.sources.in_place import COPY, stays, why_copied
 from eddyline.sources.intake import BadRow, Intake
 from eddyline.sources.native_value import native_converter
 from eddyline.sources.options import check_options
 
-OPTIONS = frozenset({"path"})
+OPTIONS = frozenset({"path", COPY})
 
 _BATCH_ROWS = 8192
 
@@ -31,12 +32,14 @@ class ParquetReader:
     def __init__(self, extent: Extent) -> None:
         check_options(extent, OPTIONS)
         self._extent = extent
+        self._stays = stays(extent)
         self.conversion = RowConversion(extent.schema, native_converter)
 
     def check(self, file: Path) -> list[str]:
         with self._open(file) as opened:
             columns_by_name(self._extent, opened.schema_arrow.names, str(file))
-        return []
+            reason = why_copied(self._extent, opened, file) if self._stays else None
+        return [] if reason is None else [f"{self._extent.name}: {file} is copied all the same: {reason}"]
 
     def rows(self, file: Path, intake: Intake, meter: ByteMeter) -> Iterator[Arrival | Reject]:
         with self._open(file) as opened:

@@ -90,7 +90,7 @@ def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) ->
     if len(parts) > 1:
         works = ((part.stretch, _work(stage, part, had, outline)) for part in parts)
         found = [_of_stretch(work, stretch) for stretch, work in works if work is not None]
-    most = most_rows(stage)
+    most = most_rows(stage, stage.kind == LINEAR and corrects_tuples(stage, view, had))
     if any(work.reads > most or (work.otherwise is not None and work.otherwise.reads > most) for work in found):
         raise _TooMuch
     return found

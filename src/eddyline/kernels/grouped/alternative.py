@@ -9,7 +9,7 @@ from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.blocks import in_blocks
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.index import groups_of, index_of
-from eddyline.kernels.grouped.loops import Int, Ints, locate, radix_sorted, walk
+from eddyline.kernels.grouped.loops import Int, Ints, locate, locate_from_steps, radix_sorted, walk
 from eddyline.kernels.grouped.sample import SAMPLED_TUPLES, Sample, sample_of_constants, some
 
 #: an index beyond it (in bytes) does not stay in the processor's caches, unless tuples with near leaves come together
@@ -62,19 +62,8 @@ class Alternative:
         if not rows.size:
             return True
         self._observe(batch, rows)
-        located = np.empty(rows.size, np.int64)
-        count = locate(
-            rows,
-            found.shift,
-            self._wanted(batch),
-            index.groups.slots,
-            index.groups.keys,
-            batch.codes(index.access) if index.access is not None else np.zeros(0, np.int64),
-            index.cuts,
-            index.group_starts,
-            located,
-        )
-        located = located[:count]
+        located = self._located(batch, rows, found.shift)
+        count = located.size
         if index.bytes > _CACHED and count > 1:
             located, _ = radix_sorted(located, found.shift, found.shift + int(index.leaves - 1).bit_length())
             found.by_row = False
@@ -106,6 +95,29 @@ class Alternative:
             if begin == count:
                 return True
             found.grow(at_least=self.boxes.members.size)
+
+    def _located(self, batch: Batch, rows: Ints, shift: int) -> Ints:
+        """The leaves of rows, as leaf << shift | row."""
+        index, located = self._index, np.empty(rows.size, np.int64)
+        values = batch.codes(index.access) if index.access is not None else np.zeros(0, np.int64)
+        if index.steps is not None:
+            count = locate_from_steps(
+                rows,
+                shift,
+                values,
+                index.cuts,
+                index.steps.leaves,
+                index.steps.size,
+                index.leaf_starts,
+                not index.tree.levels.size,
+                located,
+            )
+        else:
+            groups, wanted = index.groups, self._wanted(batch)
+            count = locate(
+                rows, shift, wanted, groups.slots, groups.keys, values, index.cuts, index.group_starts, located
+            )
+        return located[:count]
 
     def _wanted(self, batch: Batch) -> Ints:
         """What tuples are grouped by, an attribute a row."""

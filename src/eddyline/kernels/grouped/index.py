@@ -26,6 +26,10 @@ from eddyline.kernels.grouped.loops import GREATEST, Ints, ShortInts, boxes_by_l
 _LISTED_BYTES = 64
 #: … or so much in all: the caches hold it
 _LISTED_BYTES_AT_LEAST = 1 << 21
+#: so few are searched as fast
+_FEW_CUTS = 16
+#: as a power of two; each has four bytes
+_MOST_STEPS = 22
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,14 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """The codes from the first cut to the last in steps of 2 ** `size`, and in which leaf each begins."""
+
+    size: int
+    leaves: ShortInts
+
+
+@dataclass(frozen=True)
 class Tree:
     """The root is node 1; below node n are 2 n and 2 n + 1; the leaves are the last nodes."""
 
@@ -89,6 +101,7 @@ class Index:
     access: str | None  # the attribute of the leaves; None: the groups are the leaves
     cuts: Ints  # where each leaf begins
     group_starts: Ints  # where the leaves of each group begin
+    steps: Steps | None  # where to look for the leaf of a value, if all boxes are of one group
     leaf_starts: ShortInts  # where the boxes of each leaf begin in the list
     by_leaf: Listed
     tree: Tree
@@ -102,7 +115,8 @@ class Index:
     def bytes(self) -> int:
         arrays = (self.groups.keys, self.groups.slots, self.cuts, self.group_starts, self.leaf_starts, self.tree.starts)
         lists = (self.by_leaf, self.tree.by_first, self.tree.by_last)
-        return sum(array.nbytes for array in arrays) + sum(listed.bytes for listed in lists)
+        steps = 0 if self.steps is None else self.steps.leaves.nbytes
+        return steps + sum(array.nbytes for array in arrays) + sum(listed.bytes for listed in lists)
 
 
 def index_of(boxes: Boxes, groups: Groups, access: str | None, members: int) -> Index:
@@ -123,11 +137,23 @@ def index_of(boxes: Boxes, groups: Groups, access: str | None, members: int) -> 
         access,
         cuts,
         group_starts,
+        _steps(cuts) if not groups.equal and cuts.size > _FEW_CUTS else None,
         leaf_starts,
         _listed(boxes, by_leaf, first[:0], checked),
         _tree(boxes, wide, first, last, leaves, checked),
         checked,
     )
+
+
+def _steps(cuts: Ints) -> Steps:
+    """About two for each cut. Codes of floating numbers lie close where they are small, so there some have none."""
+    first, last = int(cuts[0]), int(cuts[-1])
+    wanted = min(int(2 * cuts.size).bit_length(), _MOST_STEPS)
+    size = max(0, (last - first).bit_length() - wanted)
+    count = ((last - first) >> size) + 1
+    begins = np.uint64(first % 2**64) + (np.arange(count, dtype=np.uint64) << np.uint64(size))
+    leaves = np.searchsorted(cuts, begins.astype(np.int64), side="right") - 1
+    return Steps(size, np.append(leaves, cuts.size - 1).astype(np.int32))
 
 
 def may_be_listed(members: int, checked: int) -> int:

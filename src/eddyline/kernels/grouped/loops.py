@@ -172,6 +172,47 @@ def locate(
     return count
 
 
+@compiled("int64(int64[::1], int64, int64[::1], int64[::1], int32[::1], int64, int32[::1], boolean, int64[::1])")
+def locate_from_steps(
+    rows: Ints,
+    shift: Int,
+    values: Ints,
+    cuts: Ints,
+    steps: ShortInts,
+    step: Int,
+    leaf_starts: ShortInts,
+    is_listed: bool,
+    located: Ints,
+) -> Int:
+    """As `locate`, where boxes are points in no attribute, so that there is one group.
+
+    The codes from the first cut to the last are cut into steps of one size too, of 2 ** `step` codes; `steps` has the
+    leaf in which each begins. So there is no search but among the few leaves of a step: searching all of them, one look
+    has to wait for the other. If all boxes are listed at leaves, rows whose leaf has none are left out.
+    """
+    count = 0
+    base, last = np.uint64(cuts[0]), np.uint64(steps.size - 1)
+    for row in rows:
+        value = values[_at(row)]
+        if value < cuts[0]:
+            continue
+        place = (np.uint64(value) - base) >> np.uint64(step)  # the difference may be more than a signed number holds
+        if place >= last:
+            low, length = np.int64(steps[last]), np.int64(1)
+        else:
+            low = np.int64(steps[place])
+            length = np.int64(steps[place + np.uint64(1)]) - low + 1
+        while length > 1:
+            half = length >> 1
+            low += half * (cuts[_at(low + half)] <= value)
+            length -= half
+        if is_listed and leaf_starts[_at(low)] == leaf_starts[_at(low + 1)]:
+            continue
+        located[_at(count)] = low << shift | row
+        count += 1
+    return count
+
+
 @compiled("int64(int32[::1], int64, int64, int64)")
 def _end_of_low(keys: ShortInts, begin: Int, end: Int, leaf: Int) -> Int:
     """The first place from `begin` whose key is above the leaf, `end` if there is none."""

@@ -7,17 +7,20 @@ frames come from, and the two operations that the kernel says in other words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 
 from eddyline.kernels import sheet
 from eddyline.kernels.together import Cuts
+from eddyline.log.referred import CONSTANTS, MICROS_OF_A_DAY, MOMENT, NUMBER, InPlace, Referred, referred
+from eddyline.log.segment import INDEX, SEQ, SYSTEM, TICK
 from eddyline.log.storage import Storage
 from eddyline.spark.literal import back_quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Frame(Protocol):
@@ -60,8 +63,29 @@ class SparkFrames:
         ddl = ", ".join(f"{back_quoted(name)} {type_}" for name, type_ in fields.items())
         if not paths:
             return as_frame(self._spark.createDataFrame([], ddl).selectExpr(*columns))
-        urls = [self._storage.url(path) for path in paths]
-        return as_frame(self._spark.read.schema(ddl).parquet(*urls).selectExpr(*columns))
+        urls = [self._storage.url(path) for path in paths if referred(path) is None]
+        frames = [self._spark.read.schema(ddl).parquet(*urls)] if urls else []
+        frames += [self._referred(rows, fields) for path in paths if (rows := referred(path)) is not None]
+        return as_frame(reduce(lambda one, other: one.unionAll(other), frames).selectExpr(*columns))
+
+    def _referred(self, rows: Referred, fields: Mapping[str, str]) -> DataFrame:
+        """Rows of a file of the user's as those of any other segment."""
+        rows.check()
+        own = {name: type_ for name, type_ in fields.items() if name not in SYSTEM.names}
+        ddl = ", ".join(f"{back_quoted(name)} {type_}" for name, type_ in own.items())
+        frame = self._spark.read.schema(ddl).parquet(self._storage.url(rows.path))
+        first, number = rows.rows.start, "_metadata.row_index"
+        places = {
+            SEQ: f"{number} + {rows.seq - first}L",
+            INDEX: f"{number} + {rows.index - first}L",
+            TICK: _tick(rows.rows),
+            **{name: ("NULL" if value is None else repr(value)) for name, value in CONSTANTS.items()},
+        }
+        made = [
+            f"CAST({places[name]} AS {type_}) AS {name}" if name in places else _value(name, type_)
+            for name, type_ in fields.items()
+        ]
+        return frame.where(f"{number} >= {first}L AND {number} < {first + rows.rows.rows}L").selectExpr(*made)
 
     def range(self, low: int, end: int, step: int = 1) -> Frame:
         return as_frame(self._spark.range(low, end, step, 1))
@@ -70,6 +94,21 @@ class SparkFrames:
         if not rows.num_rows:
             return self.read([], dict.fromkeys(rows.column_names, "BIGINT"), [*rows.column_names])
         return as_frame(self._spark.createDataFrame(rows))
+
+
+def _tick(place: InPlace) -> str:
+    time = back_quoted(place.time)
+    if place.kind == NUMBER:
+        return time
+    micros = f"unix_micros({time})" if place.kind == MOMENT else f"unix_date({time}) * {MICROS_OF_A_DAY}L"
+    return f"({micros} - pmod({micros}, {place.micros}L)) div {place.micros}L"
+
+
+def _value(name: str, type_: str) -> str:
+    """A column as it is. Bounds that files give for floating numbers leave NaN out, which is greater than all; behind
+    an expression Spark does not go by them."""
+    quoted = back_quoted(name)
+    return f"nanvl({quoted}, CAST('NaN' AS {type_})) AS {quoted}" if type_ in ("FLOAT", "DOUBLE") else quoted
 
 
 def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Frame:
