@@ -37,7 +37,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.types import is_numeric
 from eddyline.binder.expression import bind_predicate
-from eddyline.binder.overflow import true_on_overflow, widened
+from eddyline.binder.unbounded import true_without_bound, widened
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.errors import (
     EddylineError,
@@ -160,7 +160,7 @@ def _bound(text: str, tree: exp.Expr, output: Schema, keys: tuple[int, ...] | No
     _with_doubles(tree)
     numeric = [i for i, f in enumerate(output.fields) if is_numeric(f.type) and i not in (keys or ())]
     scope = _PairScope(output, numeric[0] if numeric else None)
-    first = true_on_overflow(bind_predicate(tree, scope))
+    first = true_without_bound(bind_predicate(tree, scope))
     schema = pair_schema(output)
     if not scope.bare and not scope.named:
         raise InvalidDefinition("revise_if says nothing about old and new", hint=_EXAMPLE)
@@ -175,7 +175,7 @@ def _bound(text: str, tree: exp.Expr, output: Schema, keys: tuple[int, ...] | No
         raise InvalidDefinition(
             "old and new mean numeric columns that are not grouped by; there is none", scope.bare[0], hint
         )
-    conditions = tuple(true_on_overflow(bind_predicate(tree, _PairScope(output, place))) for place in numeric)
+    conditions = tuple(true_without_bound(bind_predicate(tree, _PairScope(output, place))) for place in numeric)
     return ReviseIf(text, keys, tuple(numeric), conditions, schema)
 
 

@@ -1,15 +1,19 @@
-"""Conditions that do not trust integers that wrap around.
+"""Conditions that do not trust integers that wrap around, nor numbers that are none.
 
 Everywhere else an integer that grows too large wraps around, as Spark's do. In a condition that bounds an error that
 would break the bound: of -2,000,000,000 and 2,000,000,000 the INTEGER difference is 294,967,296, and of the ends of
-BIGINT it is -1.
+BIGINT it is -1. Nor is there a bound on how far NaN or an infinity is from what it should be, although
+`NaN > 0.01 * NaN` is not true.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eddyline.algebra.coercion import cast_implicitly
-from eddyline.algebra.expression import Call, Literal, TypedExpr
-from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, INTEGER_BITS, DataType, is_integer, is_numeric
+from eddyline.algebra.expression import Call, Column, Literal, TypedExpr
+from eddyline.algebra.revision import NEW, OLD
+from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INTEGER_BITS, DataType, is_integer, is_numeric
 
 #: what can leave the range of its integers; a remainder cannot, and a quotient is a DOUBLE
 _GROWING = frozenset({"+", "-", "*", "neg", "abs", "div"})
@@ -24,18 +28,33 @@ def widened(value: TypedExpr) -> TypedExpr:
     return cast_implicitly(value, BIGINT) if is_integer(value.type) else value
 
 
-def true_on_overflow(condition: TypedExpr) -> TypedExpr:
-    """The condition, which is true wherever integers in it wrap around.
+def true_without_bound(condition: TypedExpr) -> TypedExpr:
+    """The condition on `old` and `new`, which is true wherever integers in it wrap around or a number is none.
 
     Each operation is done once more with DOUBLEs. Its arguments are right, or their own operation has told already.
     """
     doubts = [_is_beyond(e) for e in condition.walk() if isinstance(e, Call) and _can_overflow(e)]
+    columns = (e for e in condition.walk() if isinstance(e, Column) and e.type in (FLOAT, DOUBLE))
+    doubts += [_has_no_measure(column) for column in dict.fromkeys(replace(e, relation=OLD) for e in columns)]
     if not doubts:
         return condition
     beyond: TypedExpr = doubts[0]
     for doubt in doubts[1:]:
         beyond = Call("or", (beyond, doubt), BOOLEAN)
     return Call("if", (beyond, Literal(True, BOOLEAN), condition), BOOLEAN)
+
+
+def _has_no_measure(old: Column) -> TypedExpr:
+    """Whether a number was or becomes NaN or infinite: no difference says how far that is from anything else."""
+    new = replace(old, relation=NEW)
+    odd = [Call("not", (_is_finite(value),), BOOLEAN) for value in (old, new)]
+    same = Call("<=>", (old, new), BOOLEAN)
+    return Call("and", (Call("or", (odd[0], odd[1]), BOOLEAN), Call("not", (same,), BOOLEAN)), BOOLEAN)
+
+
+def _is_finite(value: Column) -> Call:
+    nought = Call("-", (value, value), value.type)
+    return Call("=", (nought, Literal(0.0, value.type)), BOOLEAN)
 
 
 def _can_overflow(call: Call) -> bool:
