@@ -41,6 +41,8 @@ LONG = [
             "2000",
             "--rows",
             "100",
+            "--settle",
+            "1",
             "--batches",
             "2",
             "--plain",
