@@ -101,7 +101,12 @@ def _said(answers: list[Any], name: str) -> list[Any]:
             continue
         if isinstance(answer, WindowAnswer):
             old = None if answer.old_rows is None else frozenset(Counter(answer.old_rows).items())
-            said.append((answer.op, answer.tick, frozenset(Counter(answer.rows).items()), old))
+            rows = frozenset(Counter(answer.rows).items())
+            if answer.old_tick not in (None, answer.tick):
+                # that a window has moved may be said as that it goes and comes: which one it is depends on its number
+                said += [("-", answer.old_tick, frozenset(), old), ("+", answer.tick, rows, None)]
+            else:
+                said.append((answer.op, answer.tick, rows, old))
         elif isinstance(answer, TupleAnswer):
             said.append((answer.op, answer.tick, answer.row, answer.old))
     return said
