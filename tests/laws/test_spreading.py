@@ -41,12 +41,13 @@ def spread_thin() -> Iterator[None]:
     st.lists(st.one_of(_aggregated, _aggregated, _joined, all_queries), min_size=4, max_size=4),
     data(),
     st.sampled_from([1, 3, 7, 1000]),
+    st.sampled_from(["upstream", "downstream"]),
 )
 def test_work_in_many_parts_gives_what_the_reference_gives(
-    several: list[str], given_data: Data, batch_rows: int
+    several: list[str], given_data: Data, batch_rows: int, revisions: str
 ) -> None:
-    with kernels_alone(), spread_thin():
-        agree(several, given_data, batch_rows)
+    with kernels_alone(), spread_thin(), patch.object(kernel_job, "_FEW_ROWS", -1):  # so that slices are shared too
+        agree(several, given_data, batch_rows, revisions)
 
 
 def test_windows_are_work_for_several_tasks() -> None:

@@ -187,6 +187,7 @@ def test_a_work_over_nothing_teaches_something_too() -> None:
         corrections.spent("p", outlook(tuples=rows), UPSTREAM_ONLY, seconds, 0.0)
     nothing = outlook(tuples=0.0)
     corrections.spent("q", nothing, corrections.choose("q", nothing), 0.001, 0.0)
+    assert "from tuples it takes" in corrections.told("q")
 
 
 def outlook(**given: Any) -> Outlook:
