@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -17,10 +17,11 @@ from eddyline.kernels.direct import Reading, Rows, read_directly, taken
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.places import Ints
+from eddyline.log.dealt import Dealt
 from eddyline.log.storage import Storage
 
 if TYPE_CHECKING:
-    from eddyline.kernels.grouped.filter import GroupedFilter
+    from eddyline.kernels.grouped.filter import GroupedFilter, Matches
 
 #: a worker keeps the indexes it has used lately; those of a million members take some hundred megabytes
 _KEPT = 16
@@ -28,6 +29,8 @@ _KEPT = 16
 MOST_PAIRS = 4_000_000
 #: so many pairs are a segment of the log
 _WORTH_A_TABLE = 1_000_000
+#: answers, from which on a file of its own is worth it for rows that are written once
+_WORTH_A_FILE = 20_000
 #: rows that are looked up at a time, where they are read for that
 _FEWEST_ROWS, _MOST_ROWS = 1 << 17, 1 << 20
 #: members that were looked at and did not want the row; a compiled loop looks at a million in a few milliseconds
@@ -107,9 +110,9 @@ class Match:
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table]]:
         """What members want, leaf by leaf, so many rows at a time; each leaf has an empty table first."""
-        directly = None if self.costly else read_directly(self.reading, storage, self._needed)
+        directly = self._directly(storage)
         if directly is not None:
-            yield from self._found_in(directly, storage)
+            yield from self._gathered(self._found_in(directly, storage, False), directly)
             return
         rows = connection.sql(self.statement).to_arrow_table().combine_chunks()
         kept = rows.select(list(self.kept))
@@ -129,23 +132,56 @@ class Match:
     def _needed(self) -> list[str]:
         return list(dict.fromkeys([*self.kept, *(column for asked in self.asked for column in asked.columns.values())]))
 
-    def _found_in(self, rows: Rows, storage: Storage) -> Iterator[tuple[str, pa.Table]]:
+    def dealt(
+        self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
+    ) -> Iterator[tuple[str, pa.Table | Dealt]]:
+        """The same; but rows that have many takers are there once, with who gets them."""
+        directly = self._directly(storage)
+        if directly is None:
+            yield from self.tables(connection, storage, eddies)
+        else:
+            yield from self._gathered(self._found_in(directly, storage, True), directly)
+
+    def _directly(self, storage: Storage) -> Rows | None:
+        return None if self.costly else read_directly(self.reading, storage, self._needed)
+
+    def _found_in(self, rows: Rows, storage: Storage, deal: bool) -> Iterator[tuple[str, pa.Table | Dealt]]:
+        """Block by block, and each in the order of members."""
         filters = [(asked, _filter(asked.filter, storage)) for asked in self.asked]
-        for leaf in self.leaves:
-            yield leaf, rows.none(self.kept).append_column(self.number, pa.array([], pa.int64()))
-        found: dict[str, list[pa.Table]] = {leaf: [] for leaf in self.leaves}
         for block in rows.blocks(_rows_of_a_block([filter_ for _, filter_ in filters])):
             for asked, filter_ in filters:
                 adapt(filter_)
                 types = asked.filter.attributes
                 given = [_as(block.column(asked.columns[name]), type_) for name, type_ in types.items()]
                 for pairs in filter_.matches_in_pieces(pa.table(given, list(types)), MOST_PAIRS):
-                    kept = taken(block, self.kept, pairs.rows)
-                    found[asked.leaf].append(kept.append_column(self.number, pa.array(pairs.members)))
-                if sum(map(len, found[asked.leaf])) >= _WORTH_A_TABLE:
-                    yield asked.leaf, self._by_member(found[asked.leaf])
-                    found[asked.leaf] = []
-        for leaf, tables in found.items():
+                    if deal and worth_dealing(len(pairs), block.num_rows):
+                        yield asked.leaf, self._shared_out(block, pairs)
+                    else:
+                        kept = taken(block, self.kept, pairs.rows)
+                        yield asked.leaf, kept.append_column(self.number, pa.array(pairs.members))
+
+    def _shared_out(self, block: pa.Table, pairs: Matches) -> Dealt:
+        first = int(pairs.rows.min())  # a piece is of rows beside each other
+        rows = block.select(list(self.kept)).slice(first, int(pairs.rows.max()) + 1 - first)
+        places = (pairs.rows - first).astype(np.int32)
+        return Dealt.of(rows, self.number, len(self.kept), pairs.members, places)
+
+    def _gathered(
+        self, found: Iterable[tuple[str, pa.Table | Dealt]], rows: Rows
+    ) -> Iterator[tuple[str, pa.Table | Dealt]]:
+        """As large as a segment of the log should be; of each leaf an empty table first."""
+        for leaf in self.leaves:
+            yield leaf, rows.none(self.kept).append_column(self.number, pa.array([], pa.int64()))
+        waiting: dict[str, list[pa.Table]] = {leaf: [] for leaf in self.leaves}
+        for leaf, some in found:
+            if isinstance(some, Dealt):
+                yield leaf, some
+                continue
+            waiting[leaf].append(some)
+            if sum(map(len, waiting[leaf])) >= _WORTH_A_TABLE:
+                yield leaf, self._by_member(waiting[leaf])
+                waiting[leaf] = []
+        for leaf, tables in waiting.items():
             if tables:
                 yield leaf, self._by_member(tables)
 
@@ -169,6 +205,11 @@ class Match:
         lineage = Lineage(filter_, rows, asked.columns, costly, computed, asked.filter.attributes)
         texts = {name: self.costly[column].text for name, column in costly.items()}
         return lineage.routed(eddies, asked.name, texts)
+
+
+def worth_dealing(pairs: int, rows: int) -> bool:
+    """Whether rows are written once, with who gets them, rather than once for everybody: all rows of the block are."""
+    return pairs >= max(_WORTH_A_FILE, rows)
 
 
 def _rows_of_a_block(filters: Sequence[GroupedFilter]) -> int:

@@ -13,7 +13,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import duckdb
@@ -35,6 +35,7 @@ from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
 from eddyline.log.answers import QUERY, is_shared
+from eddyline.log.dealt import SUFFIX, Dealt
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import Stretch, stretches_of
@@ -138,7 +139,7 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
     yield Reference(work.stage, None, seconds=seconds - others, cpu=max(0.0, cpu - others))
 
 
-def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
+def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch | Dealt]:
     with bound(work, leaves) as connection:
         if work.by_row and work.plain is not None and len(work.found) == 1:
             yield from _taken(work, work.plain, leaves, eddies)
@@ -189,28 +190,53 @@ def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
         return cast(list[pa.RecordBatch], rows.to_batches())
 
 
-def _taken(work: Work, plain: Mapping[str, Sources], leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
+def _taken(
+    work: Work, plain: Mapping[str, Sources], leaves: Leaves, eddies: Eddies
+) -> Iterator[pa.RecordBatch | Dealt]:
     """What was found, as it is: the kernel would pass millions of rows through for nothing."""
-    for leaf, table in _found(work, work.found[0], leaves, eddies):
-        if table.num_rows:
-            columns = [_column(table, source, f) for source, f in zip(plain[leaf], work.schema, strict=True)]
+    for leaf, found in _found(work, work.found[0], leaves, eddies, deal=_may_deal(work)):
+        if isinstance(found, Dealt):
+            yield _named(found, plain[leaf], work.schema)
+        elif found.num_rows:
+            columns = [_column(found, source, f) for source, f in zip(plain[leaf], work.schema, strict=True)]
             yield from pa.table(columns, schema=work.schema).combine_chunks().to_batches()
+
+
+def _may_deal(work: Work) -> bool:
+    """Whether rows may be written once for all who get them: others than members would have to read all of them, and
+    where the log is elsewhere, so would a member."""
+    return is_shared(work.stage) and not work.holds and Storage(work.root).local
+
+
+def _named(dealt: Dealt, sources: Sources, schema: pa.Schema) -> Dealt:
+    """The rows with the columns of a segment."""
+    fields = [(source, f) for source, f in zip(sources, schema, strict=True) if source != dealt.member]
+    rows = pa.table([_column(dealt.rows, *of) for of in fields], [f.name for _, f in fields])
+    return replace(dealt, rows=rows, member=schema.names[sources.index(dealt.member)], at=sources.index(dealt.member))
 
 
 def _column(table: pa.Table, source: str | int, field_: pa.Field) -> pa.Array | pa.ChunkedArray:
     if isinstance(source, int):
         return pa.repeat(pa.scalar(source, field_.type), table.num_rows)
     column = table.column(source)
-    return column if column.type == field_.type else column.cast(field_.type)
+    numbered = pa.types.is_dictionary(column.type) and column.type.value_type == field_.type
+    return column if numbered or column.type == field_.type else column.cast(field_.type)
 
 
-def _found(work: Work, match: Match | Selection, leaves: Leaves, eddies: Eddies) -> Iterator[tuple[str, pa.Table]]:
-    """The leaves that a match or selection finds, piece by piece; an empty table of each comes first."""
+def _found(
+    work: Work, match: Match | Selection, leaves: Leaves, eddies: Eddies, deal: bool = False
+) -> Iterator[tuple[str, pa.Table | Dealt]]:
+    """The leaves that a match or selection finds, piece by piece; an empty table of each comes first.
+
+    With `deal`, rows that many members get may come once.
+    """
     storage = Storage(work.root)
     if work.filtered is not None and isinstance(match, Match):
         found = leaves.matched(work.filtered, match, storage)
         if found is not None:
             return found
+    if deal and isinstance(match, Match):
+        return match.dealt(leaves.connection, storage, eddies)
     return match.tables(leaves.connection, storage, eddies)
 
 
@@ -276,10 +302,19 @@ def kernel() -> duckdb.DuckDBPyConnection:
 
 
 def written(
-    batches: Iterable[pa.RecordBatch], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
+    rows: Iterable[pa.RecordBatch | Dealt], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
 ) -> Iterator[Reference]:
     """Rows as segments of a stage's log; with `holds`, those without a weight tell where corrections are withheld."""
-    for table in tables_of(batches, SEGMENT_ROWS):
+    dealt: list[Reference] = []
+
+    def others() -> Iterator[pa.RecordBatch]:
+        for some in rows:
+            if isinstance(some, Dealt):  # has the size of a segment
+                dealt.append(Reference(stage, _segment(some, stage, batch, storage, folder)))
+            else:
+                yield some
+
+    for table in tables_of(others(), SEGMENT_ROWS):
         if holds:
             weighted = pc.not_equal(table.column(DIFF), 0)
             places = table.filter(pc.invert(weighted)).column(holds)
@@ -288,18 +323,28 @@ def written(
                 table = table.filter(weighted)
                 if not table.num_rows:
                     continue
-        # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
-        path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}.parquet"
+        yield Reference(stage, _segment(table, stage, batch, storage, folder))
+    yield from dealt
+
+
+def _segment(rows: pa.Table | Dealt, stage: str, batch: int, storage: Storage, folder: str) -> Segment:
+    # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
+    path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}"
+    if isinstance(rows, Dealt):
+        path, table = f"{path}{SUFFIX}", rows.rows
+        size = storage.write_dealt(path, rows)
+        minus = rows.sum(pc.less(table.column(DIFF), 0))
+    else:
+        path, table = f"{path}.parquet", rows
         shared = is_shared(stage)  # each reader wants the rows of one member
         if shared and not _is_sorted(table.column(QUERY)):
             table = table.sort_by(QUERY)
         size = storage.write_table(path, table, QUERY if shared else None)
-        number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
-        index = (0, -1) if number is None else bounds_of(table, number)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
-        place = bounds_of(table, PLACE) if PLACE in table.column_names else None
-        segment = Segment(path, table.num_rows, size, (batch, batch), index, bounds_of(table, TICK), minus, place)
-        yield Reference(stage, segment)
+    number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
+    index = (0, -1) if number is None else bounds_of(table, number)
+    place = bounds_of(table, PLACE) if PLACE in table.column_names else None
+    return Segment(path, len(rows), size, (batch, batch), index, bounds_of(table, TICK), minus, place)
 
 
 def _is_sorted(column: pa.ChunkedArray) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
+from eddyline.log.dealt import is_dealt
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -65,8 +66,7 @@ def read_segments(
     """
     tables = []
     for segment in segments:
-        rows = None if seat is None else _wanted(seat, before)
-        table = _as_of(storage.read_table(segment.path, rows=rows), segment)
+        table = _as_of(_read(storage, segment.path, seat, before), segment)
         if segment.seq[0] <= since:  # merged from segments of several batches
             table = table.filter(pc.greater(table.column(BATCH), since))
         tables.append(table)
@@ -94,15 +94,32 @@ def read_batches(
         if not (segment.seq[0] <= last and first <= segment.seq[1]):
             continue
         wanted = [] if rows is None else [rows]
-        if seat is not None:
-            wanted.append(_wanted(seat, None))
         if not (first <= segment.seq[0] and segment.seq[1] <= last):  # merged from segments of several batches
             wanted.append((pc.field(BATCH) >= first) & (pc.field(BATCH) <= last))
         names = None if columns is None else [BATCH, *columns]
         condition = reduce(and_, wanted) if wanted else None
-        tables.append(_as_of(storage.read_table(segment.path, names, condition), segment))
+        tables.append(_as_of(_read(storage, segment.path, seat, None, names, condition), segment))
     table = pa.concat_tables(tables, promote_options="default") if tables else None
     return table if table is None or seat is None else _of_member(table, seat)
+
+
+def _read(
+    storage: Storage,
+    path: str,
+    seat: Seat | None,
+    before: int | None,
+    columns: list[str] | None = None,
+    rows: pc.Expression | None = None,
+) -> pa.Table:
+    """The rows of a segment, or of these only some, and those of some members alone."""
+    if is_dealt(path) and seat is not None:
+        end = seat.number + 1 if before is None else before
+        table = storage.read_dealt(path).table(None if rows is not None else columns, seat.number, end)
+        return table if rows is None else table.filter(rows).select(columns or table.column_names)
+    if seat is not None:
+        own = _wanted(seat, before)
+        rows = own if rows is None else rows & own
+    return storage.read_table(path, columns, rows)
 
 
 def _as_of(table: pa.Table, segment: Segment) -> pa.Table:

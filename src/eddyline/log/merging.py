@@ -8,14 +8,16 @@ stay as they are.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import pyarrow as pa
 
 from eddyline.errors import StorageUnusable
 from eddyline.log.adding import added_up, is_added_up
 from eddyline.log.answers import QUERY, committed_late, is_shared, with_batch
+from eddyline.log.dealt import SUFFIX, Dealt, is_dealt
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -41,9 +43,11 @@ class Merge:
         try:
             if is_added_up(self.log):
                 return storage.write_table(self.path, added_up([storage.read_table(part.path) for part in self.parts]))
-            order = QUERY if is_shared(self.log) else None
             late = {part.path: batch for part in self.parts if (batch := self._committed_late(part)) is not None}
             parts = [part.path for part in self.parts]
+            if is_dealt(self.path):
+                return storage.write_dealt(self.path, Dealt.merged([_dealt(storage, part, late) for part in parts]))
+            order = QUERY if is_shared(self.log) else None
             if not late:
                 return storage.merge_tables(self.path, parts, order)
             return storage.merge_tables(self.path, parts, order, lambda path, table: _as_of(table, late.get(path)))
@@ -98,12 +102,13 @@ class Limits:
 
 def merges(log: str, folder: str, segments: Sequence[Segment], limits: Limits) -> list[Merge]:
     """What is worth merging. New tuples and revisions stay apart: the zone maps of the first are narrow, and only who
-    reads the second pays for cancelling weights."""
+    reads the second pays for cancelling weights. Rows that are written once stay so."""
     found = []
-    for revising in (False, True):
-        alike = [segment for segment in segments if bool(segment.minus) == revising]
+    for revising, dealt in product((False, True), (False, True)):
+        alike = [s for s in segments if bool(s.minus) == revising and is_dealt(s.path) == dealt]
         for run in _runs(alike, limits):
-            found.append(Merge(log, tuple(run), f"{folder}/{MERGED}{uuid.uuid4().hex}.parquet"))
+            path = f"{folder}/{MERGED}{uuid.uuid4().hex}{SUFFIX if dealt else '.parquet'}"
+            found.append(Merge(log, tuple(run), path))
     return found
 
 
@@ -132,6 +137,11 @@ def _neighbours(segments: Sequence[Segment], taken: set[str], level: int, limits
 
 def _as_of(table: pa.Table, batch: int | None) -> pa.Table:
     return table if batch is None else with_batch(table, batch)
+
+
+def _dealt(storage: Storage, path: str, late: Mapping[str, int]) -> Dealt:
+    dealt = storage.read_dealt(path)
+    return replace(dealt, rows=_as_of(dealt.rows, late.get(path)))
 
 
 def _around(bounds: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -19,6 +19,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from eddyline.errors import StorageUnreadable, StorageUnusable
+from eddyline.log.dealt import Dealt, is_dealt
 from eddyline.log.referred import OpenedReferred, referred
 from eddyline.log.segment import INDEX, SEQ
 
@@ -116,33 +117,60 @@ class Storage:
 
         `order`: the rows are in the order of this column, and those with one value of it can be read quickly.
         """
+        with self._whole(name) as file:
+            pq.write_table(
+                table,
+                file,
+                compression="lz4",
+                use_dictionary=_worth_a_dictionary(table.schema),
+                write_statistics=_with_bounds(table.schema) if order is None else [order],
+                row_group_size=None if order is None else _ROWS_OF_A_GROUP,
+                column_encoding=_encodings(table.schema, order is not None),
+            )
+            return int(file.tell())
+
+    def write_dealt(self, name: str, dealt: Dealt) -> int:
+        """Write rows once, and who gets them, as a whole; returns the size of the file."""
+        batch = dealt.to_batch()
+        with self._whole(name) as file:
+            with pa.ipc.new_file(file, batch.schema) as writer:
+                writer.write_batch(batch)
+            return int(file.tell())
+
+    @contextlib.contextmanager
+    def _whole(self, name: str) -> Iterator[pa.NativeFile]:
+        """A file to write to, which gets its name when it is complete."""
         unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
             self._make_folder_of(name)
             with self._fs.open_output_stream(self.path(unfinished)) as file:
-                pq.write_table(
-                    table,
-                    file,
-                    compression="lz4",
-                    use_dictionary=_worth_a_dictionary(table.schema),
-                    write_statistics=_with_bounds(table.schema) if order is None else [order],
-                    row_group_size=None if order is None else _ROWS_OF_A_GROUP,
-                    column_encoding=_encodings(table.schema, order is not None),
-                )
-                size = int(file.tell())
+                yield file
             if self.local:
                 _sync(self.path(unfinished))
                 os.replace(self.path(unfinished), self.path(name))
         except OSError as problem:
             self._give_up(name, unfinished)
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
-        return size
+        except pa.ArrowException:
+            self._give_up(name, unfinished)
+            raise
+
+    def read_dealt(self, name: str) -> Dealt:
+        """Rows that are written once, and who gets them; of a file of this machine only what is used is read."""
+        try:
+            file = pa.memory_map(self.path(name)) if self.local else self._fs.open_input_file(self.path(name))
+            return Dealt.from_batch(pa.ipc.open_file(file).get_batch(0))
+        except (pa.ArrowException, OSError) as problem:
+            raise unreadable(self.path(name), problem) from problem
 
     def read_table(self, name: str, columns: list[str] | None = None, rows: pc.Expression | None = None) -> pa.Table:
         """A Parquet file; `rows` says which are wanted, and those far from them are not even read."""
         elsewhere = referred(name)
         if elsewhere is not None:
             table = elsewhere.table(columns if rows is None else None)
+            return table if rows is None else table.filter(rows).select(columns or table.column_names)
+        if is_dealt(name):
+            table = self.read_dealt(name).table(columns if rows is None else None)
             return table if rows is None else table.filter(rows).select(columns or table.column_names)
         try:
             return pq.read_table(
@@ -161,9 +189,9 @@ class Storage:
 
     def read_tables(self, names: Sequence[str]) -> pa.Table:
         """Parquet files as one table that is in memory."""
-        own = [self.path(name) for name in names if referred(name) is None]
+        own = [self.path(name) for name in names if is_parquet(name)]
         tables = [self.dataset(own).to_table()] if own else []
-        tables += [self.read_table(name) for name in names if referred(name) is not None]
+        tables += [self.read_table(name) for name in names if not is_parquet(name)]
         return pa.concat_tables(tables, promote_options="default")
 
     def merge_tables(
@@ -182,13 +210,10 @@ class Storage:
             tables = [mend(part, self.read_table(part)) for part in parts]
             together = pa.concat_tables(tables, promote_options="default")
             return self.write_table(name, together.sort_by(order), order)
-        unfinished = f"{name}.{uuid.uuid4().hex[:8]}{UNFINISHED}" if self.local else name
         try:
-            self._make_folder_of(name)
-            with contextlib.ExitStack() as opened:
+            with self._whole(name) as sink, contextlib.ExitStack() as opened:
                 files = [self._opened(part, opened) for part in parts]
                 schema = pa.unify_schemas([file.schema_arrow.remove_metadata() for file in files])
-                sink = opened.enter_context(self._fs.open_output_stream(self.path(unfinished)))
                 with pq.ParquetWriter(
                     sink,
                     schema,
@@ -199,14 +224,9 @@ class Storage:
                 ) as writer:
                     for gathered in _gathered(files, schema, [partial(mend, part) for part in parts]):
                         writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
-                size = int(sink.tell())
-            if self.local:
-                _sync(self.path(unfinished))
-                os.replace(self.path(unfinished), self.path(name))
-        except (pa.ArrowException, OSError) as problem:
-            self._give_up(name, unfinished)
+                return int(sink.tell())
+        except pa.ArrowException as problem:  # a part that is damaged
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
-        return size
 
     def _opened(self, name: str, opened: contextlib.ExitStack) -> Any:
         elsewhere = referred(name)
@@ -292,6 +312,11 @@ def _gathered(
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a segment is a Parquet file of ours."""
+    return referred(name) is None and not is_dealt(name)
 
 
 def unreadable(path: str, problem: BaseException) -> StorageUnusable:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
 from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
+from eddyline.log.dealt import is_dealt
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Flush, Journal
 from eddyline.log.results import ResultLog, Results
@@ -30,6 +32,7 @@ from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.classes import Classes, sharing_from
+from eddyline.spark.dealt import dealt_out
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
@@ -385,8 +388,7 @@ class Engine:
         With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
         """
         if segments:
-            frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in segments))
-            frame = _as_of(frame, segments).where(f"{BATCH} > {since}")
+            frame = self._rows(segments).where(f"{BATCH} > {since}")
             if seat is None:
                 return frame
             begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
@@ -398,6 +400,18 @@ class Engine:
             if seat is None or n != QUERY
         ]
         return self.spark.createDataFrame([], ", ".join(fields))
+
+    def _rows(self, segments: Sequence[Segment]) -> DataFrame:
+        files = [segment for segment in segments if not is_dealt(segment.path)]
+        dealt = [segment for segment in segments if is_dealt(segment.path)]
+        frames = []
+        if files:
+            frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in files))
+            frames.append(_as_of(frame, files))
+        if dealt:
+            late = {segment.path: batch for segment in dealt if (batch := committed_late(segment)) is not None}
+            frames.append(dealt_out(self.spark, self.storage, [segment.path for segment in dealt], late=late))
+        return reduce(lambda one, other: one.unionByName(other), frames)
 
     def stop(self) -> None:
         with self._guard:

@@ -1,0 +1,83 @@
+"""Rows that are written once, with who gets them, are read as rows that are written for everybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eddyline.errors import StorageUnreadable
+from eddyline.log.dealt import Dealt
+from eddyline.log.storage import Storage
+
+MEMBER = "_query"
+rows = st.lists(
+    st.tuples(st.integers(-5, 5), st.none() | st.sampled_from(["a", "b", "ü"]), st.none() | st.floats(-1, 1)),
+    max_size=8,
+)
+Row = tuple[int, str | None, float | None]
+Hand = list[tuple[int, int]]
+hands = st.lists(st.tuples(st.sampled_from([0, 1, 2, 7, 10**12]), st.integers(0, 7)), max_size=20)
+
+
+def dealt(given_rows: list[Row], hand: Hand) -> Dealt:
+    pairs = sorted((member, place) for member, place in hand if place < len(given_rows))
+    columns = list(zip(*given_rows, strict=True)) or [(), (), ()]
+    table = pa.table(
+        [pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.string()).dictionary_encode()],
+        ["n", "text"],
+    ).append_column("x", pa.array(columns[2], pa.float64()))
+    members = np.array([member for member, _ in pairs], np.int64)
+    return Dealt.of(table, MEMBER, 1, members, np.array([place for _, place in pairs], np.int32))
+
+
+def expanded(given_rows: list[Row], hand: Hand) -> list[dict[str, object]]:
+    pairs = sorted((member, place) for member, place in hand if place < len(given_rows))
+    made = [(given_rows[place], member) for member, place in pairs]
+    return [{"n": n, MEMBER: member, "text": text, "x": x} for (n, text, x), member in made]
+
+
+@settings(deadline=None)
+@given(rows, hands)
+def test_everybody_gets_their_rows(given_rows: list[Row], hand: Hand) -> None:
+    made = dealt(given_rows, hand)
+    again = Dealt.from_batch(made.to_batch())
+    wanted = expanded(given_rows, hand)
+    for some in (made, again):
+        assert len(some) == len(wanted)
+        assert some.table().to_pylist() == wanted
+        assert some.table().schema.names == ["n", MEMBER, "text", "x"]
+        assert some.table(["x", MEMBER]).to_pylist() == [{"x": row["x"], MEMBER: row[MEMBER]} for row in wanted]
+        for low, high in ((0, 1), (1, 3), (3, 7), (7, 8), (0, 10**12), (5, 5)):
+            own = [row for row in wanted if low <= row[MEMBER] < high]  # type: ignore[operator]
+            assert some.table(first=low, end=high).to_pylist() == own
+        assert some.sum(pc.less(some.rows.column("n"), 0)) == sum(row["n"] < 0 for row in wanted)  # type: ignore[operator,misc]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(rows, hands), min_size=1, max_size=4))
+def test_merged_is_one_after_the_other_for_each_member(
+    parts: list[tuple[list[Row], Hand]],
+) -> None:
+    merged = Dealt.from_batch(Dealt.merged([dealt(*part) for part in parts]).to_batch())
+    wanted = [row for part in parts for row in expanded(*part)]
+    assert merged.table().to_pylist() == sorted(wanted, key=lambda row: row[MEMBER])  # type: ignore[arg-type,return-value]
+
+
+def test_a_file_is_written_as_a_whole_and_a_damaged_one_is_told(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    made = dealt([(1, "a", 0.5), (2, None, None)], [(3, 0), (3, 1), (9, 1)])
+    size = storage.write_dealt("results/c/1.dealt", made)
+    assert size == (tmp_path / "results/c/1.dealt").stat().st_size
+    assert [path.name for path in (tmp_path / "results/c").iterdir()] == ["1.dealt"]
+    assert storage.read_table("results/c/1.dealt").to_pylist() == made.table().to_pylist()
+    only = storage.read_table("results/c/1.dealt", ["x"], pc.field("n") == 1)
+    assert only.to_pylist() == [{"x": 0.5}]
+    (tmp_path / "results/c/1.dealt").write_bytes(b"ARROW1 is not all it takes")
+    with pytest.raises(StorageUnreadable, match="cannot be read"):
+        storage.read_dealt("results/c/1.dealt")
