@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,14 +78,12 @@ def _dealt(db: Any) -> list[str]:
     return [segment.path for stage in stages.values() for segment in stage.segments if is_dealt(segment.path)]
 
 
-@pytest.mark.parametrize("kernels", ["on", "off"])
-def test_who_reads_members_gets_their_rows(spark: object, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query over a member's stream, in the kernel and on Spark's own plans; and a member's changes as a DataFrame."""
+def test_members_on_spark_and_who_reads_them(spark: object) -> None:
+    """A query over a member's stream, and a member's changes as a DataFrame."""
     with _members() as db, patch("eddyline.spark.form_table.MOST_JOINED", 0):
         db.stream("s").push(ROWS)
         db.flush()
         assert _dealt(db)
-        monkeypatch.setenv("EDDYLINE_KERNELS", kernels)
         window = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
         db.sql(f"CREATE QUERY above FROM HISTORY AS SELECT COUNT(*) AS n, SUM(t) AS m FROM n2 {window} WHERE a < 5")
         db.flush()

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.places import Ints
-from eddyline.log.dealt import is_dealt
 from eddyline.log.referred import Referred, referred
 from eddyline.log.segment import DIFF, SYSTEM, TICK
 from eddyline.log.storage import Storage
@@ -44,8 +43,6 @@ class Reading:
 def read_directly(reading: Reading | None, storage: Storage, needed: Iterable[str]) -> Rows | None:
     """The rows, if it takes no more than to read some columns; None if the kernel has to do it."""
     if reading is None or not storage.local or reading.condition not in (_IS_TUPLE, "true"):
-        return None
-    if any(map(is_dealt, reading.files)):
         return None
     names = _columns_of(reading, needed)
     if names is None:

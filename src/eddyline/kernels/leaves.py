@@ -10,16 +10,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
-from eddyline.log.dealt import Dealt, is_dealt
 from eddyline.log.referred import MOMENT, NUMBER, InPlace, Referred, referred
 from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, TAG, TICK
-from eddyline.log.storage import Storage, is_parquet
+from eddyline.log.storage import Storage
 
 #: what the kernel would take for a pattern in a path
 _PATTERN = re.compile(r"[*?\[]")
@@ -27,8 +25,6 @@ _PATTERN = re.compile(r"[*?\[]")
 _NUMBER = "file_row_number"
 #: behind the name of a leaf: those of its segments that are files of ours, if that needs a name
 _OWN = "_own"
-#: the place of a row among those that are dealt out
-_PLACE = "dealt_place"
 
 
 class Leaves:
@@ -38,7 +34,7 @@ class Leaves:
         self.connection = connection
         self._opened: dict[str, tuple[str, bool, tuple[str, ...]]] = {}  # by name: the root, whether read, the files
         self._read: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
-        self._parts: dict[str, list[str]] = {}  # by name, what those of its segments are called that need a name
+        self._parted: set[str] = set()  # names whose segments of ours have a name of their own
         self._tables: dict[str, bool] = {}  # that are shared, and whether they could be made
         self._matched: dict[str, Shared | None] = {}  # by shared filter, what it has found
         self._cost = 0.0  # seconds that this took, for each of those who share it
@@ -100,8 +96,10 @@ class Leaves:
         """Names that stand for nothing any more."""
         for name in names:
             self._opened.pop(name, None)
-            for view in (name, *self._parts.pop(name, ())):
-                self.connection.execute(f"DROP VIEW IF EXISTS {view}")
+            self.connection.execute(f"DROP VIEW IF EXISTS {name}")
+            if name in self._parted:
+                self._parted.remove(name)
+                self.connection.execute(f"DROP VIEW IF EXISTS {name}{_OWN}")
 
     def close(self) -> None:
         self.drop(list(self._opened))
@@ -120,32 +118,18 @@ class Leaves:
     def _view(self, name: str, files: Sequence[str], storage: Storage) -> None:
         """The kernel reads local files itself, twice as fast as Arrow's dataset; others it could not reach without."""
         elsewhere = [rows for file in files if (rows := referred(file)) is not None]
-        own = [storage.path(file) for file in files if is_parquet(file)]
-        parts = [f"({rows_of(rows)})" for rows in elsewhere]
-        parts += [
-            self._dealt(f"{name}{_OWN}{n}", name, storage.read_dealt(f)) for n, f in enumerate(files) if is_dealt(f)
-        ]
-        if own and storage.local and not any(_PATTERN.search(path) for path in own):
-            parts.insert(0, f"read_parquet([{', '.join(map(_quoted, own))}])")
-        elif own:
-            dataset = self._named(f"{name}{_OWN}", name) if parts else name
+        own = [storage.path(file) for file in files if referred(file) is None]
+        if own and not (storage.local and not any(_PATTERN.search(path) for path in own)):
+            dataset = f"{name}{_OWN}" if elsewhere else name
+            self._parted.update([name] if elsewhere else [])
             self.connection.register(dataset, storage.dataset(own))
-            parts.insert(0, dataset)
+            parts = [dataset]
+        else:
+            parts = [f"read_parquet([{', '.join(map(_quoted, own))}])"] if own else []
+        parts += [f"({rows_of(rows)})" for rows in elsewhere]
         if parts != [name]:
             together = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {together}")
-
-    def _dealt(self, part: str, name: str, dealt: Dealt) -> str:
-        """Rows that are there once: the kernel gives them to whoever gets them."""
-        rows, takers = self._named(f"{part}_rows", name), self._named(f"{part}_takers", name)
-        places = pa.array(np.arange(dealt.rows.num_rows, dtype=np.int32))
-        self.connection.register(rows, dealt.rows.append_column(_PLACE, places))
-        self.connection.register(takers, dealt.takers(_PLACE))
-        return f"(SELECT * EXCLUDE ({_PLACE}) FROM {takers} JOIN {rows} USING ({_PLACE}))"
-
-    def _named(self, part: str, name: str) -> str:
-        self._parts.setdefault(name, []).append(part)
-        return part
 
 
 def rows_of(rows: Referred) -> str:

@@ -203,8 +203,8 @@ def _taken(
 
 
 def _may_deal(work: Work) -> bool:
-    """Whether rows may be written once for all who get them: others than members would have to read all of them, and
-    where the log is elsewhere, so would a member."""
+    """Whether rows may be written once for all who get them. Only members read such a log, not the kernel; and where it
+    is not on this machine, a member would have to read all of a file."""
     return is_shared(work.stage) and not work.holds and Storage(work.root).local
 
 

@@ -89,10 +89,6 @@ class Dealt:
                 made.append(_plain(self.rows.column(name).take(places)))
         return pa.table(made, names)
 
-    def takers(self, place: str) -> pa.Table:
-        """Who gets which row, by its place."""
-        return pa.table([pa.array(self.by_place()), pa.array(self.places)], [self.member, place])
-
     def sum(self, flags: pa.ChunkedArray) -> int:
         """How many get a row that has a flag."""
         return int(np.take(flags.to_numpy(), self.places).sum()) if pc.any(flags).as_py() else 0

@@ -189,9 +189,9 @@ class Storage:
 
     def read_tables(self, names: Sequence[str]) -> pa.Table:
         """Parquet files as one table that is in memory."""
-        own = [self.path(name) for name in names if is_parquet(name)]
+        own = [self.path(name) for name in names if referred(name) is None]
         tables = [self.dataset(own).to_table()] if own else []
-        tables += [self.read_table(name) for name in names if not is_parquet(name)]
+        tables += [self.read_table(name) for name in names if referred(name) is not None]
         return pa.concat_tables(tables, promote_options="default")
 
     def merge_tables(
@@ -312,11 +312,6 @@ def _gathered(
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
-
-
-def is_parquet(name: str) -> bool:
-    """Whether a segment is a Parquet file of ours."""
-    return referred(name) is None and not is_dealt(name)
 
 
 def unreadable(path: str, problem: BaseException) -> StorageUnusable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,29 +18,20 @@ if TYPE_CHECKING:
 _ROWS = 65_536
 
 
-def dealt_out(
-    spark: SparkSession,
-    storage: Storage,
-    paths: Sequence[str],
-    ddl: str | None = None,
-    late: Mapping[str, int] = MappingProxyType({}),
-) -> DataFrame:
-    """The rows of segments, of the columns that `ddl` names; those of a path that is `late` count as of that batch."""
+def dealt_out(spark: SparkSession, storage: Storage, paths: Sequence[str], late: Mapping[str, int]) -> DataFrame:
+    """The rows of segments; those of a path that is `late` count as of that batch."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     files = spark.createDataFrame([(path,) for path in paths], "path STRING").repartition(len(paths))
-    none = storage.read_dealt(paths[0]).table(first=0, end=0)
-    schema = from_arrow_schema(none.schema) if ddl is None else spark.createDataFrame([], ddl).schema
-    return files.mapInArrow(partial(_opened, storage.root, schema.names, dict(late)), schema)
+    schema = from_arrow_schema(storage.read_dealt(paths[0]).table(first=0, end=0).schema)
+    return files.mapInArrow(partial(_opened, storage.root, late), schema)
 
 
-def _opened(
-    root: str, names: Sequence[str], late: Mapping[str, int], files: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker: it opens the segments itself, and members follow each other."""
+def _opened(root: str, late: Mapping[str, int], files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker: it opens the segments itself."""
     storage = Storage(root)
     for paths in files:
         for path in paths.column(0).to_pylist():
-            table = storage.read_dealt(path).table(names)
+            table = storage.read_dealt(path).table()
             table = table if path not in late else with_batch(table, late[path])
             yield from table.to_batches(_ROWS)

@@ -410,7 +410,7 @@ class Engine:
             frames.append(_as_of(frame, files))
         if dealt:
             late = {segment.path: batch for segment in dealt if (batch := committed_late(segment)) is not None}
-            frames.append(dealt_out(self.spark, self.storage, [segment.path for segment in dealt], late=late))
+            frames.append(dealt_out(self.spark, self.storage, [segment.path for segment in dealt], late))
         return reduce(lambda one, other: one.unionByName(other), frames)
 
     def stop(self) -> None:

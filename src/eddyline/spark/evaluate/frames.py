@@ -14,11 +14,9 @@ import pyarrow as pa
 
 from eddyline.kernels import sheet
 from eddyline.kernels.together import Cuts
-from eddyline.log.dealt import is_dealt
 from eddyline.log.referred import CONSTANTS, MICROS_OF_A_DAY, MOMENT, NUMBER, InPlace, Referred, referred
 from eddyline.log.segment import INDEX, SEQ, SYSTEM, TICK
-from eddyline.log.storage import Storage, is_parquet
-from eddyline.spark.dealt import dealt_out
+from eddyline.log.storage import Storage
 from eddyline.spark.literal import back_quoted
 
 if TYPE_CHECKING:
@@ -65,10 +63,8 @@ class SparkFrames:
         ddl = ", ".join(f"{back_quoted(name)} {type_}" for name, type_ in fields.items())
         if not paths:
             return as_frame(self._spark.createDataFrame([], ddl).selectExpr(*columns))
-        urls = [self._storage.url(path) for path in paths if is_parquet(path)]
+        urls = [self._storage.url(path) for path in paths if referred(path) is None]
         frames = [self._spark.read.schema(ddl).parquet(*urls)] if urls else []
-        dealt = [path for path in paths if is_dealt(path)]
-        frames += [dealt_out(self._spark, self._storage, dealt, ddl)] if dealt else []
         frames += [self._referred(rows, fields) for path in paths if (rows := referred(path)) is not None]
         return as_frame(reduce(lambda one, other: one.unionAll(other), frames).selectExpr(*columns))
 
