@@ -16,8 +16,10 @@ AGGREGATES = {
     "extreme": "AVG(y) AS a, MAX(y) AS b",
     "spread": "STDDEV(y) AS a, AVG(x) AS b",
 }
+#: the same as `sum`, over windows that overlap: each tuple is in so many of them
+SLIDING, OVERLAP = "sliding", 5
 JOIN = "join"
-KINDS = (*AGGREGATES, JOIN)
+KINDS = (*AGGREGATES, SLIDING, JOIN)
 GROUPS = 10
 #: windows on the way of a join: each row of `s` meets the one row of its own tick, so pairs are as many as rows
 _JOINED = (
@@ -25,12 +27,25 @@ _JOINED = (
 )
 
 
+def slide(kind: str, size: int) -> int:
+    """From one window to the next, in tuples: there is one for every tick."""
+    if kind != SLIDING:
+        return size
+    if size % OVERLAP:
+        raise ValueError(f"windows of {size} tuples cannot overlap {OVERLAP} times")
+    return size // OVERLAP
+
+
+def computed(kind: str) -> str:
+    return AGGREGATES["sum" if kind == SLIDING else kind]
+
+
 def query(kind: str, size: int) -> str:
-    """Windows of so many tuples, one behind the other: there is a tuple for every tick."""
-    window = f"FROM NOW-{size - 1} TO NOW SLIDE {size} SEC"
+    """Windows of so many tuples, one behind the other or overlapping."""
+    window = f"FROM NOW-{size - 1} TO NOW SLIDE {slide(kind, size)} SEC"
     if kind == JOIN:
         return _JOINED.format(window=window)
-    return f"SELECT k, {AGGREGATES[kind]} FROM s [{window}] GROUP BY k"
+    return f"SELECT k, {computed(kind)} FROM s [{window}] GROUP BY k"
 
 
 def plain_query(kind: str, size: int) -> str:
@@ -38,7 +53,11 @@ def plain_query(kind: str, size: int) -> str:
     if kind == JOIN:
         of = "s l JOIN s r ON l.t = r.t"
         return f"SELECT CEIL(l.t / {size}) AS w, l.k, SUM(l.x + r.x) AS a, COUNT(*) AS b FROM {of} GROUP BY 1, 2"
-    return f"SELECT CEIL(t / {size}) AS w, k, {AGGREGATES[kind]} FROM s GROUP BY 1, 2"
+    first = f"CAST(CEIL(t / {slide(kind, size)}) AS BIGINT)"
+    if kind == SLIDING:
+        placed = f"SELECT EXPLODE(SEQUENCE({first}, {first} + {OVERLAP - 1})) AS w, k, x, y FROM s"
+        return f"SELECT w, k, {computed(kind)} FROM ({placed}) GROUP BY 1, 2"
+    return f"SELECT {first} AS w, k, {computed(kind)} FROM s GROUP BY 1, 2"
 
 
 @dataclass
@@ -77,13 +96,18 @@ class Workload:
         ref = pa.array(np.concatenate([places + 1, new]), mask=np.arange(rows) >= corrections)
         return pa.table({"t": ticks, "k": k, "x": x, "y": y, "_op": op, "_ref": ref})
 
+    def over(self, kind: str, size: int) -> int:
+        """The number of the last window that is over: the last tick is not closed."""
+        return int(self.t.size - 1) // slide(kind, size)
+
     def right(self, kind: str, size: int) -> pd.DataFrame:
         """The answers of all windows that are over, as `window`, `k`, `a`, `b`."""
-        over = (self.t.size - 1) // size * size  # the last tick is not closed
-        frame = pd.DataFrame({"window": self.t // size, "k": self.k, "x": self.x, "y": self.y})[:over]
-        frame["window"] = (np.arange(over) // size) + 1
-        groups = frame.groupby(["window", "k"])
-        if kind == "sum":
+        first = (self.t - 1) // slide(kind, size) + 1  # the window that a tuple is in, or the first of them
+        frame = pd.DataFrame({"window": first, "k": self.k, "x": self.x, "y": self.y})
+        if kind == SLIDING:
+            frame = pd.concat([frame.assign(window=frame["window"] + later) for later in range(OVERLAP)])
+        groups = frame[frame["window"] <= self.over(kind, size)].groupby(["window", "k"])
+        if kind in ("sum", SLIDING):
             found = groups.agg(a=("x", "sum"), b=("x", "size"))
         elif kind == "extreme":
             found = groups.agg(a=("y", "mean"), b=("y", "max"))

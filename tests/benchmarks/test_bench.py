@@ -36,7 +36,7 @@ LONG = [
             "--shares",
             "0,0.5",
             "--only",
-            "sum",
+            "sum,sliding",
             "--history",
             "2000",
             "--rows",

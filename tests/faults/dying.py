@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
@@ -20,6 +21,13 @@ CASCADE = "cascade"
 RECORD, COMMIT = "record", "commit"
 #: when the tasks of an UPDATE have written, before an entry of the journal says so
 STATEMENT = "statement"
+#: when slices were made that nobody had kept before, and before the batch's record says so; when a record has said that
+#: slices are kept no longer, before Spark commits
+BEGUN, GIVEN_UP = "begun", "given up"
+#: when some of the tasks among which a stage was spread have written, and the others have not
+SPREAD = "spread"
+#: where slices come and go as they please, and work is spread as thin as it can be
+RESTLESS = (BEGUN, GIVEN_UP, SPREAD)
 
 
 def die() -> NoReturn:
@@ -29,7 +37,10 @@ def die() -> NoReturn:
 
 @contextmanager
 def dying(place: str, batches: int) -> Iterator[None]:
-    """Die at the place in the batch with corrections that is so many such batches away."""
+    """Die at the place in the batch with corrections that is so many such batches away.
+
+    Or in the batch that begins to keep slices, or gives them up, for the so-manieth time.
+    """
     left = batches
     inside = False
     recorded, run, write = Executor._recorded, batch_work.run, ResultLog.write
@@ -37,20 +48,36 @@ def dying(place: str, batches: int) -> Iterator[None]:
     def counted(self: Executor, work: Any, target: Any, *given: Any) -> Any:
         nonlocal left, inside
         entries = self._journal.between(self.results.last.entry, target.entry)
-        left -= any(s.minus for entry in entries for segments in entry.segments.values() for s in segments)
-        inside = left == 0
+        if place not in (BEGUN, GIVEN_UP):  # those count what they are about
+            left -= any(s.minus for entry in entries for segments in entry.segments.values() for s in segments)
+            inside = left == 0 or (place == SPREAD and left < 0)  # not every batch can be spread
         return recorded(self, work, target, *given)
 
-    def ran(*given: Any) -> Any:
-        made = run(*given)
+    def ran(spark: Any, works: Any) -> Any:
+        stages = Counter(work.stage for work in works)
+        if inside and place == SPREAD and max(stages.values(), default=0) > 1:
+            half = {id(work) for name in stages for work in [work for work in works if work.stage == name][::2]}
+            run(spark, [work for work in works if id(work) in half])
+            die()
+        made = run(spark, works)
         if inside and place == CASCADE and made:
             die()
         return made
 
     def wrote(self: ResultLog, record: Any) -> None:
+        nonlocal left
+        anew = [stage for stage in record.stages.values() if stage.anew]
+        if place == BEGUN and any(stage.segments for stage in anew):
+            left -= 1
+            if left <= 0:
+                die()
         if inside and place == RECORD:
             die()
         write(self, record)
+        if place == GIVEN_UP and any(stage.start is None for stage in anew):
+            left -= 1
+            if left <= 0:
+                die()
         if inside and place == COMMIT:
             die()
 

@@ -17,7 +17,7 @@ import eddyline
 from eddyline import testing
 from eddyline.log.results import Results
 from faults import scenario
-from faults.dying import CASCADE, COMMIT, RECORD, STATEMENT
+from faults.dying import BEGUN, CASCADE, COMMIT, GIVEN_UP, RECORD, SPREAD, STATEMENT
 from faults.processes import start
 
 PUSHES_A_LIFE = 50
@@ -84,15 +84,30 @@ def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
     kill_often(tmp_path / "db", 20)
 
 
+def die_at(place: str, batches: int, folder: Path, pushes: int) -> None:
+    """One life of the process, which ends where it is told to."""
+    worker = start("worker", str(folder), str(pushes), place, str(batches))
+    assert worker.stdout is not None
+    said = worker.stdout.read()
+    worker.stdout.close()
+    assert worker.wait() == -signal.SIGKILL, f"{place}: {said}"
+
+
+def test_kills_while_slices_come_and_go_and_work_is_spread(spark: Any, tmp_path: Path) -> None:
+    """What a batch has decided is done again, perhaps otherwise; of what was spread, a part was there already."""
+    folder, pushes = tmp_path / "db", 120
+    for place, batches in ((SPREAD, 1), (BEGUN, 1), (GIVEN_UP, 1)):
+        die_at(place, batches, folder, pushes)
+    with eddyline.connect(folder, master="local[2]") as db:
+        assert scenario.pushed(db) > 0
+        assert scenario.finish(db, pushes) == undisturbed(pushes)
+
+
 def test_kills_in_the_middle_of_corrections(spark: Any, tmp_path: Path) -> None:
     """Not where chance puts them: within a cascade, before and after a batch is written down, within an UPDATE."""
     folder, pushes = tmp_path / "db", 160
     for place, batches in ((CASCADE, 2), (RECORD, 1), (COMMIT, 1), (STATEMENT, 1), (CASCADE, 1)):
-        worker = start("worker", str(folder), str(pushes), place, str(batches))
-        assert worker.stdout is not None
-        said = worker.stdout.read()
-        worker.stdout.close()
-        assert worker.wait() == -signal.SIGKILL, f"{place}: {said}"
+        die_at(place, batches, folder, pushes)
         # what the UPDATE has written that did not happen is there, until the next life tidies up
         written = [path.name for path in (folder / "streams" / "a").iterdir() if _BY_A_TASK.fullmatch(path.name)]
         assert bool(written) == (place == STATEMENT)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import random
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from unittest.mock import patch
 
 import eddyline
 from eddyline.session.spark_run import QUICK_START
-from faults.dying import STATEMENT, dying
+from faults.dying import RESTLESS, STATEMENT, dying
 from faults.scenario import look_back, prepare, pushed, rows_of_push
-from laws.restless import Restless
+from laws.restless import Fickle, Restless, spread_thin
 
 
 def main(folder: str, pushes: int, place: str = "", batches: str = "1") -> None:
@@ -23,7 +23,12 @@ def main(folder: str, pushes: int, place: str = "", batches: str = "1") -> None:
     print("starting", flush=True)
     restless = patch("eddyline.database.core.Policy", lambda: Restless(random.Random()))
     ending = dying(place, int(batches)) if place else nullcontext()
-    with ending, restless, eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db:
+    changing: AbstractContextManager[object] = nullcontext()
+    thin: AbstractContextManager[object] = nullcontext()
+    if place in RESTLESS:
+        changing = patch("eddyline.spark.executor.Corrections", lambda: Fickle(random.Random()))
+        thin = spread_thin()
+    with ending, restless, changing, thin, eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db:
         prepare(db)
         print("ready", flush=True)
         if place == STATEMENT:

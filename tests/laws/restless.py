@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
+from eddyline.spark import kernel_job, spreading
 from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.fairness import Pace, Policy
 from eddyline.spark.lanes import Lane, LanesInTurn
@@ -48,10 +51,10 @@ def late_lanes(dice: random.Random) -> type[LanesInTurn]:
 class Fickle(Corrections):
     """Slices are kept, made anew from anywhere, asked or not, and given up at any moment."""
 
-    def __init__(self, dice: random.Random) -> None:
+    def __init__(self, dice: random.Random, made: list[Choice] | None = None) -> None:
         super().__init__()
         self._dice = dice
-        self.made: list[Choice] = []
+        self.made = [] if made is None else made
 
     def choose(self, name: str, outlook: Outlook) -> Choice:
         super().choose(name, outlook)  # it must bear whatever comes
@@ -65,3 +68,13 @@ class Fickle(Corrections):
         if not outlook.kept or self._dice.random() < 0.15:
             return Choice(keeps=True, anew=self._dice.choice([LOW, outlook.back(self._dice.randint(0, 12))]))
         return Choice(keeps=True, from_slices=self._dice.random() < 0.8)
+
+
+@contextmanager
+def spread_thin() -> Iterator[None]:
+    """A row is worth a task of its own, also where there are few of them."""
+    with ExitStack() as stack:
+        for name in ("_SELECTED_ROWS", "_GROUPED_ROWS", "_WIDTHS"):
+            stack.enter_context(patch.object(spreading, name, 1))
+        stack.enter_context(patch.object(kernel_job, "_FEW_ROWS", -1))
+        yield

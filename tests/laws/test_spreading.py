@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 import eddyline
 from eddyline.kernels.together import in_bundles, put_together
 from eddyline.spark import kernel_job, spreading
+from laws.restless import spread_thin
 from laws.streams import EXAMPLES, Data, all_queries, data, one_input, time_windows
 from laws.test_spark import agree
 from laws.without_spark import kernels_alone
@@ -27,15 +26,6 @@ _joined = st.sampled_from(
 )
 
 
-@contextmanager
-def spread_thin() -> Iterator[None]:
-    """A row is worth a task of its own."""
-    with ExitStack() as stack:
-        for name in ("_SELECTED_ROWS", "_GROUPED_ROWS", "_WIDTHS"):
-            stack.enter_context(patch.object(spreading, name, 1))
-        yield
-
-
 @settings(max_examples=25 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.one_of(_aggregated, _aggregated, _joined, all_queries), min_size=4, max_size=4),
@@ -46,7 +36,7 @@ def spread_thin() -> Iterator[None]:
 def test_work_in_many_parts_gives_what_the_reference_gives(
     several: list[str], given_data: Data, batch_rows: int, revisions: str
 ) -> None:
-    with kernels_alone(), spread_thin(), patch.object(kernel_job, "_FEW_ROWS", -1):  # so that slices are shared too
+    with kernels_alone(), spread_thin():
         agree(several, given_data, batch_rows, revisions)
 
 

@@ -1,5 +1,5 @@
-"""A thousand queries over revised input, corrected upstream and downstream, together and alone, against the corrected
-input: what each should say is computed once, for all of them, by a database that knows nothing of streams."""
+"""A thousand queries over revised input, corrected upstream, downstream and as auto has it, against the corrected input:
+what each should say is computed once, for all of them, by a database that knows nothing of streams."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 import eddyline
+from eddyline.spark.correcting import Choice
+from laws.restless import Fickle
 from laws.streams import EXAMPLES
 from laws.without_spark import kernels_alone
 
@@ -157,14 +159,24 @@ def times(number: int) -> Any:
 def test_a_thousand_queries_say_what_the_corrected_input_says(asked: tuple[str, str], time: int, seed: int) -> None:
     story, members = course(seed), _members(seed, 1000)
     expected = wanted(asked[1], members, story.tuples)
-    with kernels_alone(), patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"):
-        for way in ("upstream", "downstream"):
-            assert told(asked[0], members, story, way) == expected, way
+    made: list[Choice] = []
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"):
+        with kernels_alone():
+            for way in ("upstream", "downstream", "auto"):
+                assert told(asked[0], members, story, way) == expected, way
+        with kernels_alone(corrections=lambda: Fickle(Random(seed), made)):  # so few tuples are seldom worth a change
+            assert told(asked[0], members, story, "auto") == expected, "auto, at random"
+    assert len(made) < 8 or any(choice.keeps for choice in made), "slices were never kept"
+    assert made or len(story.pushes) < 5 or asked is TUPLES, "nothing was ever chosen"
 
 
 @pytest.mark.parametrize("asked", [TOTALS, GROUPS])
 @times(2)
 def test_those_who_stand_alone_say_it_too(asked: tuple[str, str], time: int, seed: int) -> None:
     story, members = course(seed), _members(seed, 4)
-    with kernels_alone(), patch.dict(os.environ, EDDYLINE_SHARE_FROM="1000000"):
-        assert told(asked[0], members, story, "downstream") == wanted(asked[1], members, story.tuples)
+    expected = wanted(asked[1], members, story.tuples)
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1000000"):
+        with kernels_alone():
+            assert told(asked[0], members, story, "downstream") == expected
+        with kernels_alone(corrections=lambda: Fickle(Random(seed))):
+            assert told(asked[0], members, story, "auto") == expected, "auto, at random"

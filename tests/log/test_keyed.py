@@ -9,6 +9,7 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Journal
 from eddyline.log.key_runs import KeyRuns
 from eddyline.log.key_values import key_hashes, key_numbers
+from eddyline.log.keyed import KeyedStream
 from eddyline.log.lookup import last_rows
 from eddyline.log.merging import MERGED, Merge
 from eddyline.log.segment import DIFF, INDEX, TICK
@@ -363,3 +365,24 @@ def test_keys_of_all_types() -> None:
     table = pa.table(columns)
     assert key_hashes(table.slice(1)).tolist() == key_hashes(table).tolist()[1:]
     assert len(key_hashes(table.slice(3))) == 0 and len(key_numbers(table.slice(3))) == 0
+
+
+def test_what_fails_while_keys_are_learned_is_seen_unless_there_is_no_memory(tmp_path: Path) -> None:
+    """Rows that are written stay written; what is known of keys is built anew from the log."""
+    storage = Storage(str(tmp_path))
+    journal, rejects = Journal(storage), []
+    ingest = Ingest(storage, journal, rejects.append)
+
+    def push(op: str, name: str, tick: int) -> None:
+        rows = rows_of([(op, None, (name, 1.0), tick)])
+        ingest.append({"s": STREAM}, [chunk_of_arrivals(STREAM, "f", rows, [None], (), 0)])
+
+    push(INSERT, "a", 1)
+    with patch.object(KeyedStream, "take", side_effect=MemoryError):
+        push(INSERT, "b", 2)
+    with patch.object(KeyedStream, "take", side_effect=IndexError("ours")), pytest.raises(IndexError, match="ours"):
+        push(INSERT, "c", 3)
+    assert journal.state("s").last_index == 3
+    for name in "abc":
+        push(DELETE, name, 4)
+    assert not rejects and sum(segment.minus for segment in journal.state("s").segments) == 3

@@ -9,8 +9,10 @@ import threading
 import uuid
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from eddyline.errors import EddylineError
 from eddyline.log.storage import Storage
 from eddyline.sources import Reject
 
@@ -18,6 +20,8 @@ FOLDER = "rejects"
 HEADER = ("file", "line", "reason", "text")
 #: how many are kept in memory
 KEPT = 1_000
+#: how many wait at most for being written down
+_AT_ONCE = 10_000
 
 
 class Rejects:
@@ -42,13 +46,19 @@ class Rejects:
             self.counts[reject.extent] += 1
             self._latest.append(reject)
             self._waiting.append(reject)
+            if len(self._waiting) % _AT_ONCE == 0:  # a statement may set millions aside
+                with suppress(OSError, EddylineError):  # `save` tries again, and tells
+                    self._write_waiting()
 
     def save(self) -> None:
         """Write those down that came since: `rejects/<stream>.csv`, or a file for each time on an object store."""
         with self._guard:
-            for extent in dict.fromkeys(reject.extent for reject in self._waiting):
-                self._write(extent, [reject for reject in self._waiting if reject.extent == extent])
-                self._waiting = [reject for reject in self._waiting if reject.extent != extent]
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        for extent in dict.fromkeys(reject.extent for reject in self._waiting):
+            self._write(extent, [reject for reject in self._waiting if reject.extent == extent])
+            self._waiting = [reject for reject in self._waiting if reject.extent != extent]
 
     def _write(self, extent: str, rejects: list[Reject]) -> None:
         name = f"{FOLDER}/" + re.sub(r"[^\w.-]", "_", extent)

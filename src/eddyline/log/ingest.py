@@ -25,7 +25,7 @@ from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
 from eddyline.log.segment import DIFF, INDEX, OP, SEQ, TICK, Segment, segment_of
 from eddyline.log.spans import joined_spans, spans_of
-from eddyline.log.statements import Made
+from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
 from eddyline.sources.arrival import UPDATE_STATEMENT, Reject
 from eddyline.sources.chunk import Chunk
@@ -194,19 +194,8 @@ class Ingest:
                 new = new.filter(pc.greater(new.column(DIFF), 0))
                 self._keyed_stream(extent).check(new, self._journal.state(name))
         horizon = extent.horizon(self._journal.state(name).top)
-        aside = [
-            Reject(
-                name,
-                UPDATE_STATEMENT,
-                index,
-                text,
-                beyond(f"_ref {index}: its new tick {tick}", tick, horizon or 0, name),
-            )
-            for index, tick, text in sorted(row for part in made for row in part.late)
-        ]
         if not segments:
-            for reject in aside:
-                self._set_aside(reject)
+            self._tell_late(name, made, horizon or 0)
             return 0
         tops = [part.top for part in made if part.top is not None]
         before = (self._clock.reached, self._clock.closed)
@@ -217,20 +206,27 @@ class Ingest:
         replaced = sum(segment.rows for segment in segments) - gone
         counts = {name: Revised(deleted=gone - replaced, replaced=replaced)}
         self._commit({name: segments}, touched, max(tops, default=None), False, before, arrived, None, top, counts)
-        for reject in aside:
-            self._set_aside(reject)
+        self._tell_late(name, made, horizon or 0)
         self._keys_follow(name, None if keys is None else pa.concat_tables(keys))
         return gone
 
-    def _keys_follow(self, stream: str, rows: pa.Table | None) -> None:
-        """What is known of the keys of a stream takes in rows of its log. These are written: nothing may fail now.
+    def _tell_late(self, stream: str, made: Sequence[Made], horizon: int) -> None:
+        """Which tuples an UPDATE could not revise: they would be beyond the horizon."""
+        for index, tick, text in late_rows(self._storage, made):
+            reason = beyond(f"_ref {index}: its new tick {tick}", tick, horizon, stream)
+            self._set_aside(Reject(stream, UPDATE_STATEMENT, index, text, reason))
 
-        Without the rows, or if it fails, it is built anew from the log when it is needed.
+    def _keys_follow(self, stream: str, rows: pa.Table | None) -> None:
+        """What is known of the keys of a stream takes in rows of its log.
+
+        Without the rows, or if it fails half-way, it is built anew from the log when it is needed. These rows are in:
+        that there is no memory to know their keys is no reason to have them sent again. Whatever else fails is an error
+        of ours, and is to be seen.
         """
         keyed = self._keyed.pop(stream, None)
         if keyed is None or rows is None:
             return
-        with suppress(Exception):
+        with suppress(MemoryError):
             keyed.take(rows, self._journal.state(stream))
             self._keyed[stream] = keyed
 

@@ -54,7 +54,7 @@ class Made:
     segment: Segment | None = None
     touched: Spans = ()
     top: int | None = None  # the largest tick of a new version
-    late: tuple[tuple[int, int, str], ...] = ()  # index, new tick and text of tuples that would be beyond the horizon
+    aside: str | None = None  # a file of tuples that would be beyond the horizon: index, new tick and text of each
     without: str | None = None  # a column that would be NULL and must not: the time, or one of the key
 
 
@@ -71,7 +71,7 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
     schema = arrow_schema(extent.schema)
     width = len(schema)
     replaces = found.num_columns > 2 + width
-    late: tuple[tuple[int, int, str], ...] = ()
+    late: pa.Table | None = None
     ticks = [found.column(1).to_numpy()]
     if replaces:
         new = _values(found, 2 + width, schema)
@@ -83,15 +83,18 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
         ticks.append(ticks[0] if own is None else own.to_numpy())
         if statement.horizon is not None:
             too_far = ticks[1] < statement.horizon
-            late = _late(found.column(0).to_numpy()[too_far], ticks[1][too_far], new.filter(pa.array(too_far)))
+            if too_far.any():
+                late = _late(found.column(0).to_numpy()[too_far], ticks[1][too_far], new.filter(pa.array(too_far)))
             found, ticks = found.filter(pa.array(~too_far)), [each[~too_far] for each in ticks]
-    if late:
-        yield Made(late=late)
+    if late is not None:  # not into the driver's memory: it may be all of the stream
+        path = _named(statement)
+        Storage(statement.root).write_table(path, late)
+        yield Made(aside=path)
     if not found.num_rows:
         return
     versions = [_values(found, 2 + width * n, schema) for n in range(len(ticks))]
     table = _rows(found.column(0).to_numpy(), ticks, versions, place)
-    path = f"streams/{extent.name}/{statement.entry:012d}-{uuid.uuid4().hex}.parquet"
+    path = _named(statement)
     segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
     yield Made(segment, spans_of(table.column(TICK)), int(ticks[1].max()) if replaces else None)
 
@@ -106,9 +109,21 @@ def _column(values: pa.Table, extent: Extent, name: str) -> pa.ChunkedArray:
     return values.column(names.index(name.lower()))
 
 
-def _late(index: Array, tick: Array, new: pa.Table) -> tuple[tuple[int, int, str], ...]:
-    rows = zip(index.tolist(), tick.tolist(), new.to_pylist(), strict=True)
-    return tuple((i, t, said_by(new.column_names, list(row.values()))) for i, t, row in rows)
+def _named(statement: Statement) -> str:
+    """Upkeep takes it for garbage as long as no entry names it, and none can before the statement is over."""
+    return f"streams/{statement.extent.name}/{statement.entry:012d}-{uuid.uuid4().hex}.parquet"
+
+
+def _late(index: Array, tick: Array, new: pa.Table) -> pa.Table:
+    texts = [said_by(new.column_names, list(row.values())) for row in new.to_pylist()]
+    return pa.table({"index": index, "tick": tick, "text": pa.array(texts, pa.string())})
+
+
+def late_rows(storage: Storage, made: Sequence[Made]) -> Iterator[tuple[int, int, str]]:
+    """Index, new tick and text of what could not be revised, in order; of a few at a time in memory."""
+    for part in made:  # tasks have stretches of indexes, one behind the other
+        for batch in () if part.aside is None else storage.batches(part.aside):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _rows(index: Array, ticks: Sequence[Array], versions: Sequence[pa.Table], place: int) -> pa.Table:

@@ -179,6 +179,14 @@ class Storage:
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(self.path(name), problem) from problem
 
+    def batches(self, name: str, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
+        """A Parquet file of ours, so many rows at a time."""
+        try:
+            with self._fs.open_input_file(self.path(name)) as file:
+                yield from pq.ParquetFile(file).iter_batches(rows)
+        except (pa.ArrowException, OSError) as problem:
+            raise unreadable(self.path(name), problem) from problem
+
     def dataset(self, paths: Sequence[str]) -> ds.Dataset:
         """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
         try:

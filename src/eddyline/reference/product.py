@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from eddyline.algebra.node import WindowOp
+from eddyline.algebra.node import Operator, WindowOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
-from eddyline.algebra.window import LoopWindow
+from eddyline.algebra.window import LoopWindow, OneRow, RowWindow, Scan
 from eddyline.reference.bag import same_rows
 from eddyline.reference.element import Row, Window, WindowChange, WindowElement, batches
 from eddyline.reference.expression import compile_predicate
@@ -17,6 +17,8 @@ from eddyline.reference.relational import within
 
 Key = Any
 Combine = Callable[[Window, Window, int], tuple[Row, ...]]
+#: the key of a pair, from the keys of its windows and its tick
+Named = Callable[[Key, Key, int], Key]
 
 
 class _Side:
@@ -60,13 +62,16 @@ class _Side:
 
 
 def pairs(
-    left: Iterator[WindowElement], right: Iterator[WindowElement], combine: Combine, descending: bool
+    node: WindowCrossProduct | WindowJoin,
+    left: Iterator[WindowElement],
+    right: Iterator[WindowElement],
+    combine: Combine,
 ) -> Iterator[WindowElement]:
     """At every closed tick at which either side has a window, each latest left with each latest right one.
 
-    A pair stands at exactly one tick, the later of its two windows', so the two keys name it. A change of a window at
-    tick x can matter from x up to that side's next window.
+    A change of a window at tick x can matter from x up to that side's next window.
     """
+    named, descending = _naming(node), _goes_backward(node.left, node.right)
     sides = (_Side(), _Side())
     made: dict[int, dict[Key, Window]] = {}  # tick → pair → window
     closed: int | None = None
@@ -82,7 +87,7 @@ def pairs(
                 ticks.update(side.ticks[first : bisect_right(side.ticks, clock.closed)])
         closed = clock.closed
         due = (tick for tick in ticks if closed is not None and tick <= closed)
-        yield from _changes_at(sides, sorted(due, reverse=descending), made, combine)
+        yield from _changes_at(sides, sorted(due, reverse=descending), made, combine, named)
         yield clock
 
 
@@ -95,14 +100,14 @@ def _stretch(sides: tuple[_Side, _Side], first: int, end: int | None) -> Iterato
 
 
 def _changes_at(
-    sides: tuple[_Side, _Side], ticks: list[int], made: dict[int, dict[Key, Window]], combine: Combine
+    sides: tuple[_Side, _Side], ticks: list[int], made: dict[int, dict[Key, Window]], combine: Combine, named: Named
 ) -> Iterator[WindowChange]:
-    """Make the pairs at these ticks anew and tell what is different. A pair may have moved from one tick to another."""
+    """Make the pairs at these ticks anew and tell what is different. Beside a table, windows of rows may have moved."""
     before: dict[Key, Window] = {}
     now: dict[Key, Window] = {}
     for tick in ticks:
         before.update(made.pop(tick, {}))
-        pairs_now = _pairs_at(sides, tick, combine)
+        pairs_now = _pairs_at(sides, tick, combine, named)
         if pairs_now:
             made[tick] = pairs_now
             now.update(pairs_now)
@@ -115,11 +120,11 @@ def _changes_at(
             yield WindowChange(key, earlier, new)
 
 
-def _pairs_at(sides: tuple[_Side, _Side], tick: int, combine: Combine) -> dict[Key, Window]:
+def _pairs_at(sides: tuple[_Side, _Side], tick: int, combine: Combine, named: Named) -> dict[Key, Window]:
     if not any(side.stands_at(tick) for side in sides):
         return {}
     return {
-        (left_key, right_key): Window(tick, (tick, left.order, right.order), combine(left, right, tick))
+        named(left_key, right_key, tick): Window(tick, (tick, left.order, right.order), combine(left, right, tick))
         for left_key, left in sides[0].latest(tick)
         for right_key, right in sides[1].latest(tick)
     }
@@ -138,7 +143,7 @@ def cross_product(
     def combine(a: Window, b: Window, _: int) -> tuple[Row, ...]:
         return tuple(_joined(x, y, widths) for x in a.rows for y in b.rows)
 
-    return pairs(left, right, combine, _goes_backward(node.left, node.right))
+    return pairs(node, left, right, combine)
 
 
 def join(node: WindowJoin, left: Iterator[WindowElement], right: Iterator[WindowElement]) -> Iterator[WindowElement]:
@@ -163,10 +168,43 @@ def join(node: WindowJoin, left: Iterator[WindowElement], right: Iterator[Window
             rows += [_joined(nothing[0], y, widths) for i, y in enumerate(b.rows) if i not in matched]
         return tuple(rows)
 
-    return pairs(left, right, combine, _goes_backward(node.left, node.right))
+    return pairs(node, left, right, combine)
 
 
 def _goes_backward(left: WindowOp, right: WindowOp) -> bool:
     """Whether both sides move backward in time: then the pairs that become due together do so too."""
     loops = [op.loop for side in (left, right) for op in side.walk() if isinstance(op, LoopWindow)]
     return bool(loops) and all(loop.backward for loop in loops)
+
+
+def _naming(node: WindowCrossProduct | WindowJoin) -> Named:
+    """How pairs are named: by their tick and whatever else it takes to tell the pairs of one tick apart.
+
+    Not by both windows: which window of the other side is the latest one depends on where that side has changed, and a
+    relation that has one more change would give another name to a pair that looks as before. Beside what was always
+    there, a pair is the window it is made of, wherever that moves.
+    """
+    left, right = node.left, node.right
+    if _always(left) or _always(right):
+        return lambda a, b, tick: (a, b)
+    return lambda a, b, tick: (tick, _beside_tick(left, a), _beside_tick(right, b))
+
+
+def _always(node: WindowOp) -> bool:
+    """Whether its one window was always there."""
+    if isinstance(node, Scan | OneRow):
+        return isinstance(node, OneRow) or node.interval is None
+    return all(isinstance(side, WindowOp) and _always(side) for side in node.inputs)
+
+
+def _beside_tick(node: Operator, key: Key) -> Key:
+    """What tells a window from the others of its tick. Only windows of rows and pairs of them can stand side by side."""
+    if isinstance(node, WindowCrossProduct | WindowJoin):
+        left, right = key[-2:]
+        if _always(node.left) or _always(node.right):
+            return _beside_tick(node.left, left), _beside_tick(node.right, right)
+        return left, right
+    if isinstance(node, RowWindow):
+        return key
+    below = node.inputs[0] if len(node.inputs) == 1 else None
+    return _beside_tick(below, key) if isinstance(below, WindowOp) else None

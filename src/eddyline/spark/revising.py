@@ -103,7 +103,7 @@ def _attempt(engine: Engine, revision: Revision) -> int | None:
         unnamed = [part.segment.path for part in made if part.segment is not None and part.segment.path not in named]
         happened = bool(made) and not unnamed
         engine.unnamed.end(writes, journal.number if happened else 0)
-        for path in unnamed:
+        for path in (*unnamed, *(part.aside for part in made if part.aside is not None)):
             engine.storage.delete(path)
 
 
