@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from eddyline.kernels.grouped import alternative, index
-from eddyline.kernels.grouped.filter import GroupedFilter, Matches
+from eddyline.kernels.grouped.filter import GroupedFilter, Matches, Shares
 from eddyline.kernels.grouped.form import Form, Range
 
 Pair = tuple[int, int]  # member, row
@@ -112,6 +112,13 @@ def check(form: Form, members: pa.Table, tuples: pa.Table, ids: list[int], right
         for way in each.ways():
             each.rebuild(way)
             assert pairs_of(filter_.matches(tuples)) == right, str(way)
+            shares = filter_.shares(tuples)
+            assert shares is None or (pairs_of_shares(shares) == right and len(shares) == len(right)), str(way)
+
+
+def pairs_of_shares(shares: Shares) -> list[Pair]:
+    spans = zip(shares.members.tolist(), shares.starts.tolist(), shares.ends.tolist(), strict=True)
+    return [(member, row) for member, low, high in spans for row in sorted(shares.rows[low:high].tolist())]
 
 
 def found(form: Form, members: pa.Table, tuples: pa.Table, ids: list[int] | None = None) -> list[Pair]:

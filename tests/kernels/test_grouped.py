@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from eddyline.kernels.grouped.filter import GroupedFilter
 from eddyline.kernels.grouped.form import Bound, Form, Range, equal
-from kernels.grouped_right import ALL_TYPES, VALUES, bare, check, expected, found
+from kernels.grouped_right import ALL_TYPES, VALUES, bare, check, expected, found, pairs_of_shares
 
 
 def values_of(type_: pa.DataType) -> st.SearchStrategy[Any]:
@@ -125,3 +126,17 @@ def test_many_members(shape: str, seed: int) -> None:
     assert found(Form((ranges,)), members, tuples)
     backwards = Form((ranges, (Range("y", None, Bound("a")),)))
     assert found(backwards, members, tuples, ids=list(range(count, 0, -1)))
+
+
+def test_members_of_one_range_share_rows_without_pairs() -> None:
+    """By value and range; not if more than one attribute has ranges, nor if a member has several."""
+    tuples = pa.table({"s": pa.array([1, 1, 2, None]), "x": pa.array([5, 7, 5, 6])})
+    members = pa.table({"s1": pa.array([1, 1, 2]), "a": pa.array([0, 6, 0]), "b": pa.array([5, 9, 4])})
+    range_ = Range("x", Bound("a"), Bound("b"))
+    ids = pa.array([7, 3, 5])
+    shares = GroupedFilter(Form(((equal("s", "s1"), range_),)), members, ids).shares(tuples)
+    assert shares is not None
+    assert pairs_of_shares(shares) == [(3, 1), (7, 0)]
+    assert GroupedFilter(Form(((Range("s", Bound("a")), range_),)), members, ids).shares(tuples) is None
+    assert GroupedFilter(Form(((range_,),)), members, pa.array([7, 7, 5])).shares(tuples) is None
+    assert GroupedFilter(Form(((range_,), (equal("s", "s1"),))), members, ids).shares(tuples) is None

@@ -13,17 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eddyline
+from eddyline.kernels.grouped.filter import GroupedFilter
 from eddyline.log.dealt import is_dealt
 from eddyline.log.storage import Storage
 from laws.test_sharing import EVERYONE, inserted, opened_again, revised, runs, stories, the_same
 from laws.without_spark import kernels_alone
 
-_selections = st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b, t, a FROM s WHERE {}"])
+_selections = st.sampled_from(
+    ["SELECT a, b FROM s WHERE {}", "SELECT b, t, a FROM s WHERE {}", "SELECT a, b FROM s WHERE b >= 1 AND {}"]
+)
 
 
 @contextmanager
-def all_dealt() -> Iterator[list[str]]:
-    """However few they are; gives the paths of what was written so."""
+def all_dealt(by_ranges: bool) -> Iterator[list[str]]:
+    """However few they are, with pairs or, where that can be, without; gives the paths of what was written so."""
     written: list[str] = []
     write = Storage.write_dealt
 
@@ -33,6 +36,7 @@ def all_dealt() -> Iterator[list[str]]:
 
     with (
         patch("eddyline.kernels.matching.worth_dealing", lambda pairs, rows: pairs > 0),
+        patch.object(GroupedFilter, "has_many", by_ranges),
         patch("eddyline.spark.form_table.MOST_JOINED", 0),
         patch.object(Storage, "write_dealt", told),
     ):
@@ -43,9 +47,9 @@ def test_selections_that_come_and_go_say_what_they_would_say_alone(spark: object
     paths: list[str] = []
 
     @runs(60)
-    @given(stories(_selections, revised, opened_again, inserted))
-    def told(events: tuple[tuple[str, Any], ...]) -> None:
-        with kernels_alone(), all_dealt() as written:
+    @given(stories(_selections, revised, opened_again, inserted), st.booleans())
+    def told(events: tuple[tuple[str, Any], ...], by_ranges: bool) -> None:
+        with kernels_alone(), all_dealt(by_ranges) as written:
             the_same(events)
             paths.extend(written)
 

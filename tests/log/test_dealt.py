@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ def dealt(given_rows: list[Row], hand: Hand) -> Dealt:
         ["n", "text"],
     ).append_column("x", pa.array(columns[2], pa.float64()))
     members = np.array([member for member, _ in pairs], np.int64)
-    return Dealt.of(table, MEMBER, 1, members, np.array([place for _, place in pairs], np.int32))
+    return Dealt.of_pairs(table, MEMBER, 1, members, np.array([place for _, place in pairs], np.int32))
 
 
 def expanded(given_rows: list[Row], hand: Hand) -> list[dict[str, object]]:
@@ -57,6 +58,31 @@ def test_everybody_gets_their_rows(given_rows: list[Row], hand: Hand) -> None:
             own = [row for row in wanted if low <= row[MEMBER] < high]  # type: ignore[operator]
             assert some.table(first=low, end=high).to_pylist() == own
         assert some.sum(pc.less(some.rows.column("n"), 0)) == sum(row["n"] < 0 for row in wanted)  # type: ignore[operator,misc]
+
+
+spans = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 8), st.integers(0, 8)), unique_by=lambda span: span[0])
+
+
+@settings(deadline=None)
+@given(rows, st.randoms(), spans)
+def test_members_whose_rows_overlap(given_rows: list[Row], random: Random, taken: list[tuple[int, int, int]]) -> None:
+    """No more places than rows: each member has some of them that are neighbours, and gets them in their order."""
+    count = len(given_rows)
+    places = list(range(count))
+    random.shuffle(places)
+    spans = sorted((member, min(a, b, count), min(max(a, b), count)) for member, a, b in taken)
+    members, starts, ends = (np.array([span[at] for span in spans], np.int64) for at in range(3))
+    table = dealt(given_rows, []).rows
+    made = Dealt(table, MEMBER, 1, members, *(each.astype(np.int32) for each in (starts, ends, np.array(places))))
+    hand = [(member, place) for member, low, high in spans for place in places[low:high]]
+    again = Dealt.from_batch(made.to_batch())
+    assert len(again) == len(hand)
+    assert again.table().to_pylist() == expanded(given_rows, hand)
+    assert again.sum(pc.less(table.column("n"), 0)) == sum(given_rows[place][0] < 0 for _, place in hand)
+    for member, low, high in spans:
+        own = expanded(given_rows, [(member, place) for place in places[low:high]])
+        assert again.table(first=member, end=member + 1).to_pylist() == own
+    assert Dealt.merged([again, made]).table().num_rows == 2 * len(hand)
 
 
 @settings(deadline=None)

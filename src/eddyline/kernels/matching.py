@@ -21,7 +21,7 @@ from eddyline.log.dealt import Dealt
 from eddyline.log.storage import Storage
 
 if TYPE_CHECKING:
-    from eddyline.kernels.grouped.filter import GroupedFilter, Matches
+    from eddyline.kernels.grouped.filter import GroupedFilter
 
 #: a worker keeps the indexes it has used lately; those of a million members take some hundred megabytes
 _KEPT = 16
@@ -153,18 +153,27 @@ class Match:
                 adapt(filter_)
                 types = asked.filter.attributes
                 given = [_as(block.column(asked.columns[name]), type_) for name, type_ in types.items()]
-                for pairs in filter_.matches_in_pieces(pa.table(given, list(types)), MOST_PAIRS):
-                    if deal and worth_dealing(len(pairs), block.num_rows):
-                        yield asked.leaf, self._shared_out(block, pairs)
-                    else:
-                        kept = taken(block, self.kept, pairs.rows)
-                        yield asked.leaf, kept.append_column(self.number, pa.array(pairs.members))
+                for found in self._found(filter_, pa.table(given, list(types)), block, deal):
+                    yield asked.leaf, found
 
-    def _shared_out(self, block: pa.Table, pairs: Matches) -> Dealt:
-        first = int(pairs.rows.min())  # a piece is of rows beside each other
-        rows = block.select(list(self.kept)).slice(first, int(pairs.rows.max()) + 1 - first)
-        places = (pairs.rows - first).astype(np.int32)
-        return Dealt.of(rows, self.number, len(self.kept), pairs.members, places)
+    def _found(
+        self, filter_: GroupedFilter, given: pa.Table, block: pa.Table, deal: bool
+    ) -> Iterator[pa.Table | Dealt]:
+        """What is wanted of a block; `given` is what the filter looks at."""
+        rows = block.select(list(self.kept))
+        shares = filter_.shares(given) if deal and filter_.has_many else None
+        if shares is not None and worth_dealing(len(shares), block.num_rows):
+            yield Dealt(rows, self.number, len(self.kept), shares.members, shares.starts, shares.ends, shares.rows)
+            return
+        for pairs in filter_.matches_in_pieces(given, MOST_PAIRS):
+            if deal and worth_dealing(len(pairs), block.num_rows):
+                first = int(pairs.rows.min())  # a piece is of rows beside each other
+                some = rows.slice(first, int(pairs.rows.max()) + 1 - first)
+                places = (pairs.rows - first).astype(np.int32)
+                yield Dealt.of_pairs(some, self.number, len(self.kept), pairs.members, places)
+            else:
+                kept = taken(block, self.kept, pairs.rows)
+                yield kept.append_column(self.number, pa.array(pairs.members))
 
     def _gathered(
         self, found: Iterable[tuple[str, pa.Table | Dealt]], rows: Rows

@@ -1,8 +1,8 @@
 """Answers that many members of a query class get: each row is written once, and beside it who gets it.
 
 To write them once for everybody takes several times as long as to find them. So where most rows have takers, a segment
-of the class's log is one file of Arrow's with the rows, the members in ascending order, and behind each other the
-places of every member's rows. It is mapped into memory: who reads the rows of one member touches no others.
+of the class's log is one file of Arrow's with the rows, the members in ascending order, and the places of every
+member's rows beside each other. It is mapped into memory: who reads the rows of one member touches no others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 SUFFIX = ".dealt"
 #: what begins with it is not a column of the rows
 _OWN = "dealt:"
-_MEMBERS, _ENDS, _PLACES = (f"{_OWN}{name}" for name in ("members", "ends", "places"))
+_MEMBERS, _STARTS, _ENDS, _PLACES = (f"{_OWN}{name}" for name in ("members", "starts", "ends", "places"))
 Longs = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
@@ -31,21 +31,27 @@ def is_dealt(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Dealt:
-    """Rows, and who gets which of them: the rows of `members[i]` are at `places[ends[i - 1] : ends[i]]`."""
+    """Rows, and who gets which of them: the rows of `members[i]` are at `places[starts[i] : ends[i]]`.
+
+    Those of different members may overlap: who wants prices from 10 to 20 and who wants those from 15 to 25 have some
+    in common. So it may be that there are no more places than rows, in an order in which each member's are neighbours.
+    """
 
     rows: pa.Table  # texts may be numbers of a dictionary
     member: str  # the column that tells the member, which the rows do not have
     at: int  # where it is among the columns
-    members: Longs
-    ends: Longs
+    members: Longs  # ascending
+    starts: Places
+    ends: Places
     places: Places
 
     @classmethod
-    def of(cls, rows: pa.Table, member: str, at: int, members: Longs, places: Places) -> Dealt:
+    def of_pairs(cls, rows: pa.Table, member: str, at: int, members: Longs, places: Places) -> Dealt:
         """`members`: by place, in ascending order."""
         is_last = np.append(members[1:] != members[:-1], True)[: members.size]
-        ends = np.flatnonzero(is_last) + 1
-        return cls(rows, member, at, members[ends - 1], ends, places)
+        ends = (np.flatnonzero(is_last) + 1).astype(np.int32)
+        starts = np.append(np.int32(0), ends)[: ends.size]
+        return cls(rows, member, at, members[ends - 1], starts, ends, places)
 
     @classmethod
     def merged(cls, parts: Sequence[Dealt]) -> Dealt:
@@ -53,17 +59,15 @@ class Dealt:
         first = parts[0]
         rows = pa.concat_tables([part.rows for part in parts], promote_options="default").unify_dictionaries()
         starts = np.cumsum([0, *(part.rows.num_rows for part in parts)])
-        members = np.concatenate([part.by_place() for part in parts])
-        places = np.concatenate([part.places + start for part, start in zip(parts, starts, strict=False)])
+        pairs = [part._pairs(0, part.members.size) for part in parts]
+        members = np.concatenate([members for members, _ in pairs])
+        places = np.concatenate([places + start for (_, places), start in zip(pairs, starts, strict=False)])
         order = np.argsort(members, kind="stable")
-        return cls.of(rows, first.member, first.at, members[order], places[order].astype(np.int32))
-
-    def by_place(self) -> Longs:
-        """The member that each place is for."""
-        return np.repeat(self.members, np.diff(self.ends, prepend=0))
+        return cls.of_pairs(rows, first.member, first.at, members[order], places[order].astype(np.int32))
 
     def __len__(self) -> int:
-        return self.places.size
+        """How often a row is given to somebody."""
+        return int((self.ends - self.starts).sum(dtype=np.int64))
 
     @property
     def names(self) -> list[str]:
@@ -76,26 +80,38 @@ class Dealt:
         """A row for everybody who gets it, in the order of members; of those from `first` on and before `end`."""
         low = 0 if first is None else int(np.searchsorted(self.members, first))
         high = self.members.size if end is None else int(np.searchsorted(self.members, end))
-        start = int(self.ends[low - 1]) if low else 0
-        stop = int(self.ends[high - 1]) if high > low else start
-        places = pa.array(self.places[start:stop])
-        made = []
+        members, places = self._pairs(low, high)
         names = self.names if columns is None else list(columns)
-        for name in names:
-            if name == self.member:
-                counts = np.diff(self.ends[low:high], prepend=start)
-                made.append(pa.chunked_array([np.repeat(self.members[low:high], counts)], pa.int64()))
-            else:
-                made.append(_plain(self.rows.column(name).take(places)))
+        taken = pa.array(places)
+        made = [
+            pa.chunked_array([members], pa.int64())
+            if name == self.member
+            else _plain(self.rows.column(name).take(taken))
+            for name in names
+        ]
         return pa.table(made, names)
 
+    def _pairs(self, low: int, high: int) -> tuple[Longs, Places]:
+        """Of some members, a member and the place of a row for each time that one gets one, in the order of both."""
+        starts, counts = self.starts[low:high], self.ends[low:high] - self.starts[low:high]
+        before = np.cumsum(counts, dtype=np.int64) - counts  # pairs of the members before
+        nth = np.repeat(np.arange(counts.size), counts)
+        places = self.places[np.arange(nth.size) + (starts - before)[nth]]
+        order = np.argsort(
+            nth * np.int64(1 << 32) + places, kind="stable"
+        )  # ever so quick if they are in order already
+        return self.members[low:high][nth], places[order]
+
     def sum(self, flags: pa.ChunkedArray) -> int:
-        """How many get a row that has a flag."""
-        return int(np.take(flags.to_numpy(), self.places).sum()) if pc.any(flags).as_py() else 0
+        """How often a row is given to somebody that has a flag."""
+        if not pc.any(flags).as_py():
+            return 0
+        so_far = np.append(0, np.cumsum(flags.to_numpy()[self.places]))
+        return int((so_far[self.ends] - so_far[self.starts]).sum())
 
     def to_batch(self) -> pa.RecordBatch:
         """All of it in one row of lists, which a file can have beside each other although they differ in length."""
-        own = {_MEMBERS: self.members, _ENDS: self.ends, _PLACES: self.places}
+        own = {_MEMBERS: self.members, _STARTS: self.starts, _ENDS: self.ends, _PLACES: self.places}
         lists = {name: pa.array(values) for name, values in own.items()}
         lists |= {name: _array(column) for name, column in zip(self.rows.column_names, self.rows.columns, strict=True)}
         columns = [pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each) for each in lists.values()]
@@ -106,10 +122,10 @@ class Dealt:
     @classmethod
     def from_batch(cls, batch: pa.RecordBatch) -> Dealt:
         lists = {field.name: column.values for field, column in zip(batch.schema, batch.columns, strict=True)}
-        members, ends, places = (lists.pop(name).to_numpy() for name in (_MEMBERS, _ENDS, _PLACES))
+        members, starts, ends, places = (lists.pop(n).to_numpy() for n in (_MEMBERS, _STARTS, _ENDS, _PLACES))
         said = batch.schema.metadata
         rows = pa.table(list(lists.values()), list(lists))
-        return cls(rows, said[b"member"].decode(), int(said[b"at"]), members, ends, places)
+        return cls(rows, said[b"member"].decode(), int(said[b"at"]), members, starts, ends, places)
 
 
 def _array(column: pa.ChunkedArray) -> pa.Array:

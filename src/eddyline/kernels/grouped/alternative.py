@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from eddyline.kernels.grouped.access import Access, ranged, ways
@@ -9,7 +11,7 @@ from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.blocks import in_blocks
 from eddyline.kernels.grouped.boxes import Boxes
 from eddyline.kernels.grouped.index import groups_of, index_of
-from eddyline.kernels.grouped.loops import Int, Ints, locate, locate_from_steps, radix_sorted, walk
+from eddyline.kernels.grouped.loops import Int, Ints, ShortInts, locate, locate_from_steps, radix_sorted, walk
 from eddyline.kernels.grouped.sample import SAMPLED_TUPLES, Sample, sample_of_constants, some
 
 #: an index beyond it (in bytes) does not stay in the processor's caches, unless tuples with near leaves come together
@@ -34,6 +36,15 @@ class Found:
         longer = np.empty(max(2 * self.keys.size, int(self.tally[0]) + at_least), np.int64)
         longer[: self.tally[0]] = self.keys[: self.tally[0]]
         self.keys = longer
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Rows in an order in which those of each box stand beside each other."""
+
+    rows: ShortInts
+    starts: ShortInts  # by box
+    ends: ShortInts
 
 
 class Alternative:
@@ -95,6 +106,20 @@ class Alternative:
             if begin == count:
                 return True
             found.grow(at_least=self.boxes.members.size)
+
+    def spans(self, batch: Batch) -> Spans | None:
+        """The rows in the order of their leaves, of which each box has some beside each other; pairs are not looked at.
+        None if it takes more than the leaf of a row to tell whether a box holds it."""
+        index = self._index
+        if index.checked or self.access.blocks:
+            return None
+        shift = max(1, batch.size.bit_length())
+        located = self._located(batch, batch.rows(self.boxes), shift)
+        located, _ = radix_sorted(located, shift, shift + int(index.leaves - 1).bit_length())
+        ends = np.zeros(index.leaves + 1, np.int32)
+        np.cumsum(np.bincount(located >> shift, minlength=index.leaves), out=ends[1:])
+        rows = (located & ((1 << shift) - 1)).astype(np.int32)
+        return Spans(rows, ends[index.first], ends[index.last + 1])
 
     def _located(self, batch: Batch, rows: Ints, shift: int) -> Ints:
         """The leaves of rows, as leaf << shift | row."""

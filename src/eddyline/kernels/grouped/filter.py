@@ -15,7 +15,7 @@ from eddyline.kernels.grouped.batch import Batch
 from eddyline.kernels.grouped.boxes import Bounds, Constants, boxes_of, coders_of, merged, types_of
 from eddyline.kernels.grouped.codes import Bools
 from eddyline.kernels.grouped.form import Form
-from eddyline.kernels.grouped.loops import Ints, drop_repeated, radix_sorted, unpack
+from eddyline.kernels.grouped.loops import Ints, ShortInts, drop_repeated, radix_sorted, unpack
 from eddyline.kernels.grouped.possible import Possible
 
 #: of a batch for which nothing is known, so many tuples are tried first
@@ -33,6 +33,20 @@ class Matches:
         return int(self.rows.size)
 
 
+@dataclass(frozen=True)
+class Shares:
+    """What members want, without the pairs: rows in an order in which those of each member stand beside each other."""
+
+    rows: ShortInts  # places of tuples; those that nobody wants may be left out
+    members: Ints  # ids, ascending, of those who want any
+    starts: ShortInts  # where the rows of each begin …
+    ends: ShortInts  # … and end
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return int((self.ends - self.starts).sum(dtype=np.int64))
+
+
 @dataclass
 class Statistics:
     """What a filter has done so far. Candidates are the members that a tuple was compared with one by one."""
@@ -41,6 +55,12 @@ class Statistics:
     candidates: int = 0
     pairs: int = 0
     seconds: float = 0.0
+
+    def add(self, tuples: int, candidates: int, pairs: int, seconds: float) -> None:
+        self.tuples += tuples
+        self.candidates += candidates
+        self.pairs += pairs
+        self.seconds += seconds
 
 
 @dataclass(frozen=True)
@@ -131,6 +151,30 @@ class GroupedFilter:
             begin += rows
             rows = min(4 * rows, int(0.9 * rows * most_pairs / max(len(piece), 1)))
 
+    @property
+    def has_many(self) -> bool:
+        """Whether tuples so far were wanted by one member or more, on average."""
+        return 0 < self.statistics.tuples <= self.statistics.pairs
+
+    def shares(self, tuples: pa.Table) -> Shares | None:
+        """All that members want, in time that does not depend on how many want a tuple.
+
+        None if that cannot be: it takes members of whom each wants one range of one attribute, and one value of others.
+        """
+        if len(self._alternatives) != 1 or self._may_repeat:
+            return None
+        began = time.perf_counter()
+        (alternative,) = self._alternatives
+        spans = alternative.spans(Batch(tuples, self._coders))
+        if spans is None:
+            return None
+        order = np.argsort(alternative.boxes.members)
+        order = order[(spans.starts < spans.ends)[order]]
+        ids = self._ids[alternative.boxes.members[order]]
+        found = Shares(spans.rows, ids, spans.starts[order], spans.ends[order])
+        self.statistics.add(tuples.num_rows, len(found), len(found), time.perf_counter() - began)
+        return found
+
     def _rows_for(self, most_pairs: int) -> int:
         seen = self.statistics
         return int(0.9 * most_pairs * seen.tuples / seen.pairs) if seen.pairs else _FIRST_PIECE
@@ -147,11 +191,7 @@ class GroupedFilter:
                 return None
         pairs, members = self._sorted(found)
         unpack(pairs, shift, self._ids, members)
-        seen = self.statistics
-        seen.tuples += batch.size
-        seen.candidates += int(found.tally[1])
-        seen.pairs += pairs.size
-        seen.seconds += time.perf_counter() - began
+        self.statistics.add(batch.size, int(found.tally[1]), pairs.size, time.perf_counter() - began)
         return Matches(pairs, members)
 
     def _room(self, tuples: int) -> int:

@@ -106,6 +106,8 @@ class Index:
     by_leaf: Listed
     tree: Tree
     checked: tuple[str, ...]
+    first: ShortInts  # by box, its first and its last leaf
+    last: ShortInts
 
     @property
     def leaves(self) -> int:
@@ -142,6 +144,8 @@ def index_of(boxes: Boxes, groups: Groups, access: str | None, members: int) -> 
         _listed(boxes, by_leaf, first[:0], checked),
         _tree(boxes, wide, first, last, leaves, checked),
         checked,
+        first.astype(np.int32),
+        last.astype(np.int32),
     )
 
 
