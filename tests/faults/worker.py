@@ -28,7 +28,13 @@ def main(folder: str, pushes: int, place: str = "", batches: str = "1") -> None:
     if place in RESTLESS:
         changing = patch("eddyline.spark.executor.Corrections", lambda: Fickle(random.Random()))
         thin = spread_thin()
-    with ending, restless, changing, thin, eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db:
+    with (
+        ending,
+        restless,
+        changing,
+        thin,
+        eddyline.connect(folder, master="local[2]", conf=QUICK_START, batch_rows=20) as db,
+    ):
         prepare(db)
         print("ready", flush=True)
         if place == STATEMENT:

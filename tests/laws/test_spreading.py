@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
