@@ -6,7 +6,6 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-
 from bench.revisions.aims import ANSWERS, aims
 from bench.revisions.run import outcome
 from bench.revisions.workload import KINDS, OVERLAP, SLIDING, Workload, plain_query, same, slide

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +85,8 @@ def test_two_revisions_in_one_batch_have_different_effects(db: eddyline.Database
     push(db, replace(1, 100, "SAP", 1), replace(6, 150, "IBM", 20))
     db.sql("CREATE QUERY big AS SELECT price FROM prices WHERE price > 1000")  # it never says anything
     push(db, replace(1, 100, "SAP", 2))
-    assert sums.causes(second) == (Cause("prices", 5, "=", ROW),) and db.query("big").causes(second) == ()
+    assert sums.causes(second) == (Cause("prices", 5, "=", ROW),)
+    assert db.query("big").causes(dataclasses.replace(second, query="big")) == ()
 
 
 def test_groups_of_one_window_have_causes_of_their_own(db: eddyline.Database) -> None:
@@ -435,3 +437,22 @@ def test_results_with_causes(db: eddyline.Database, path: Path) -> None:
     assert told == {(100, "+"): None, (120, "+"): None, (140, "+"): None, (120, "="): [second], (140, "="): [fifth]}
     assert "causes" not in printed("sums", "--format", "jsonl")
     assert "by" in printed("two", "--causes") and "prices 2 (=)" in printed("two", "--causes")
+
+
+def test_what_cannot_be_asked_is_refused_not_answered_with_nothing(db: eddyline.Database) -> None:
+    """Nobody should take 'there are none' for an answer to a question that was about something else."""
+    db.sql(f"CREATE QUERY sums AS {BY_SYMBOL}")
+    db.sql("CREATE QUERY dear AS SELECT symbol, price FROM prices WHERE price > 30")
+    with pytest.raises(EddylineError, match="tuple 1 has not come: prices has none"):
+        db.stream("prices").effects(1)
+    push(db, *PRICES)
+    push(db, replace(2, 110, "IBM", 40))
+    answer = db.query("dear").fetch()[-1]
+    assert db.query("dear").causes(answer) == (Cause("prices", 2, "=", ROW),)
+    with pytest.raises(EddylineError, match="this is an answer of dear, not of sums"):
+        db.query("sums").causes(answer)
+    with pytest.raises(EddylineError, match="tuple 7 has not come: prices has tuples 1 to 6"):
+        db.stream("prices").effects(7)
+    assert db.stream("prices").effects(6) == [], "it came and was never revised"
+    with pytest.raises(EddylineError, match="a stream stays: there is no DROP STREAM"):
+        db.sql("DROP STREAM prices")

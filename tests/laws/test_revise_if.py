@@ -171,7 +171,7 @@ def test_pairs_that_move_are_told_as_the_reference_tells_them(
 
 
 def test_a_window_of_rows_that_moves_beside_a_relation_goes_and_comes() -> None:
-    """Pairs are named by their ticks, for a relation may change anywhere; beside a table it is the window that moves."""
+    """Pairs are named by their ticks, as a relation may change anywhere; beside a table it is the window that moves."""
     moving = Data(
         s=[{"a": 1, "b": 3, "t": 4}, {"a": 1, "b": 2, "t": 9}, {"_op": "=", "_ref": 1, "a": 1, "b": 3, "t": 6}],
         r=[{"a": 1, "c": "x", "t": 1}, {"a": 1, "c": "y", "t": 12}],

@@ -1,5 +1,5 @@
-"""A thousand queries over revised input, corrected upstream, downstream and as auto has it, against the corrected input:
-what each should say is computed once, for all of them, by a database that knows nothing of streams."""
+"""A thousand queries over revised input, corrected upstream, downstream and as auto has it, together and alone, against
+the corrected input: what each should say is computed once, for all, by a database that knows nothing of streams."""
 
 from __future__ import annotations
 

@@ -370,7 +370,8 @@ def test_keys_of_all_types() -> None:
 def test_what_fails_while_keys_are_learned_is_seen_unless_there_is_no_memory(tmp_path: Path) -> None:
     """Rows that are written stay written; what is known of keys is built anew from the log."""
     storage = Storage(str(tmp_path))
-    journal, rejects = Journal(storage), []
+    journal = Journal(storage)
+    rejects: list[Reject] = []
     ingest = Ingest(storage, journal, rejects.append)
 
     def push(op: str, name: str, tick: int) -> None:

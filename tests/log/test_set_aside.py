@@ -23,7 +23,7 @@ STREAM = Extent("s", PUSHED, Schema((Field("v", INTEGER), Field("t", BIGINT))), 
 COUNT = 30_000
 
 
-def moved_too_far(storage: Storage) -> list[pa.RecordBatch]:
+def moved_too_far() -> list[pa.RecordBatch]:
     """Tuples, and versions of them at tick 5."""
     index = np.arange(1, COUNT + 1)
     old = {"_index": index, "_tick": np.full(COUNT, 100), "c0": index.astype(np.int32), "c1": np.full(COUNT, 100)}
@@ -33,7 +33,7 @@ def moved_too_far(storage: Storage) -> list[pa.RecordBatch]:
 def test_the_driver_hears_of_a_file_and_reads_it_bit_by_bit(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     statement = Statement(STREAM, storage.root, 1, 90, 1, 2 * COUNT, SECOND)
-    made = list(made_by_task(moved_too_far(storage), statement, 0))
+    made = list(made_by_task(moved_too_far(), statement, 0))
     assert len(pickle.dumps(made)) < 1_000
     assert len(storage.names("streams/s")) == 1
     rows = list(late_rows(storage, made))

@@ -237,7 +237,7 @@ class StatementBinder:
             found = bound_drop(node, self.catalog)
             return [] if found is None else [self._disconnected(found)]
         if kind != "QUERY":
-            raise NotSupported(f"a {kind.lower()} stays as long as the script runs", position_of(node))
+            raise NotSupported(f"a {kind.lower()} stays: there is no DROP {kind.upper()}", position_of(node))
         if self.catalog.query(name) is None and self.catalog.is_one_of_many(name):
             return [Withdraw(name)]
         if self.catalog.query(name) is None:

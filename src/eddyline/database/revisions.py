@@ -86,10 +86,18 @@ class Revisions:
         if not isinstance(answer, Answer):
             hint = "fetch() gives answers, and so does iterating over a query"
             raise InvalidDefinition(f"what has causes is an answer that was fetched, not {answer!r:.60}", hint=hint)
+        name = query.record.name
+        if answer.query.lower() != name.lower():  # there would be no causes, and one would believe it
+            hint = f"ask the query {answer.query} for its causes"
+            raise InvalidDefinition(f"this is an answer of {answer.query}, not of {name}", hint=hint)
         return self._asked(lambda report: report.causes(self._known(query), answer))
 
     def effects(self, stream: str, index: int) -> Sequence[Effect]:
         checked_number(index, "the index of a tuple", least=1)
+        came = self._core.engine.journal.state(stream).last_index
+        if index > came:
+            there = f"tuples 1 to {came}" if came else "none"
+            raise InvalidDefinition(f"tuple {index} has not come: {stream} has {there}")
 
         def found(report: Report) -> Sequence[Effect]:
             pairs = report.effects(stream, index, *self._readers(stream))

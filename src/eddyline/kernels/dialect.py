@@ -106,14 +106,14 @@ def _average(value: exp.Expr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
 
 
 def _correlation(node: exp.Corr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """NULL, not NaN, where one side does not vary."""
+    """NULL, not NaN, where one side does not vary, whatever the other is."""
     x, y = node.this, node.expression
 
     def moment(name: str) -> exp.Expr:
         return among(exp.Anonymous(this=name, expressions=[y.copy(), x.copy()]))
 
-    spread = exp.Sqrt(this=exp.Mul(this=moment("regr_sxx"), expression=moment("regr_syy")))
-    return exp.Paren(this=exp.Div(this=moment("regr_sxy"), expression=_not_zero(spread)))
+    spread = exp.Mul(this=_not_zero(moment("regr_sxx")), expression=_not_zero(moment("regr_syy")))
+    return exp.Paren(this=exp.Div(this=moment("regr_sxy"), expression=_not_zero(exp.Sqrt(this=spread))))
 
 
 def _not_zero(divisor: exp.Expr) -> exp.Expr:

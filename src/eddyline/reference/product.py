@@ -198,7 +198,7 @@ def _always(node: WindowOp) -> bool:
 
 
 def _beside_tick(node: Operator, key: Key) -> Key:
-    """What tells a window from the others of its tick. Only windows of rows and pairs of them can stand side by side."""
+    """What tells a window from the others of its tick: only windows of rows and pairs of them stand side by side."""
     if isinstance(node, WindowCrossProduct | WindowJoin):
         left, right = key[-2:]
         if _always(node.left) or _always(node.right):

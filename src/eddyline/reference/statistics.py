@@ -73,11 +73,12 @@ def covariance(pairs: Sequence[tuple[float, float]], sample: bool) -> float | No
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """The co-moment over √(m2 of x · m2 of y); NULL if one side does not vary."""
+    """The co-moment over √(m2 of x · m2 of y); NULL if one side does not vary, whatever the other is (NaN, too)."""
     if len(pairs) < 2:
         return None
-    spread = math.sqrt(moments([x for x, _ in pairs]).m2 * moments([y for _, y in pairs]).m2)
-    return _comoment(pairs) / spread if spread else None
+    spreads = [moments(values).m2 for values in zip(*pairs, strict=True)]
+    spread = None if 0.0 in spreads else math.sqrt(spreads[0] * spreads[1])
+    return _comoment(pairs) / spread if spread else None  # the product of small ones may be zero all the same
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:

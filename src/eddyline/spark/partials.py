@@ -215,5 +215,5 @@ _MAKERS: dict[str, Maker] = {
     "stddev_samp": _moments("CASE WHEN $.n > 1 THEN sqrt($.m2 / ($.n - 1)) END"),
     "covar_pop": _pairs("CASE WHEN $.n > 0 THEN $.xy / $.n END"),
     "covar_samp": _pairs("CASE WHEN $.n > 1 THEN $.xy / ($.n - 1) END"),
-    "corr": _pairs("CASE WHEN $.n > 1 THEN $.xy / sqrt($.xx * $.yy) END"),
+    "corr": _pairs("CASE WHEN $.n > 1 THEN $.xy / sqrt(nullif($.xx, 0D) * nullif($.yy, 0D)) END"),
 }
