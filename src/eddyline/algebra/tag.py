@@ -5,14 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT, STRING
+from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidAlgebra, InvalidTag
 
 OVERWRITE, COMBINE = "O", "C"
+#: a tag is a label, which is kept and sent with every tuple that it covers; who has more to say has a text
+MAX_CONTENT = 1_000
 TYPES = ("objective", "subjective", "physical", "acronym", "junk")
+
+
+def wrong_content(content: str) -> str | None:
+    """Why a text cannot be what a tag says; None if it can.
+
+    >>> wrong_content("  ")
+    'a tag needs a content: a text that is not empty'
+    """
+    if not content.strip():
+        return "a tag needs a content: a text that is not empty"
+    if len(content) > MAX_CONTENT:
+        return f"a tag's content has at most {MAX_CONTENT} characters, this has {len(content)}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,7 @@ class TagSpec:
     sign: str | None = None
     lifespan: int | None = None
     mode: str = OVERWRITE
+    type: str | None = None  # by the dictionary as it was when the statement came; None: by the shipped one
 
     def __post_init__(self) -> None:
         if self.sign not in ("+", "-", None):
@@ -195,14 +213,24 @@ class TaggedObjectSelection(StreamOp):
 @dataclass(frozen=True)
 class TagFunction:
     """How two tags are compared: `equality` or `dictionary` (of their contents), `cooccurrence` or `jaccard` (of
-    the objects that carry them; `threshold` is a number of objects, or a share of them)."""
+    the objects that carry them; `threshold` is a number of objects, or a share of them), or by a function of the
+    user's own (`definition`), of their contents, that says whether they match or gives a score.
+
+    `words` are those of the user's own that the dictionary had when the query was created: it does not change later.
+    """
 
     name: str
     threshold: float = 0.0
+    definition: UserFunction | None = None
+    words: tuple[Words, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.name not in ("equality", "dictionary", "cooccurrence", "jaccard"):
+        if self.definition is None and self.name not in ("equality", "dictionary", "cooccurrence", "jaccard"):
             raise InvalidAlgebra(f"{self.name} is not a tag function")
+
+    @property
+    def dictionary(self) -> Dictionary:
+        return extended(self.words)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction, functions_of
@@ -56,6 +57,8 @@ class Catalog:
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
     functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
+    tag_functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
+    words: dict[tuple[str, str], Words] = field(default_factory=dict)  # of the dictionary, the user's own, by key
     points: dict[str, ConnectionPoint] = field(default_factory=dict)  # by lower-case name
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
@@ -64,6 +67,11 @@ class Catalog:
 
     #: the templates of queries that were made many at a time
     templates: Callable[[], Iterable[BoundQuery]] = tuple
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The dictionary of tags as it stands now."""
+        return extended(tuple(self.words.values()))
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())
@@ -86,6 +94,10 @@ class Catalog:
         """The names of queries that are LIKE a pattern."""
         wanted = _like(pattern)
         return [self.names[name] for name in self.queries if wanted.fullmatch(name)]
+
+    def all_functions(self) -> list[UserFunction]:
+        """The user's functions of every kind: their code must be there."""
+        return [*self.functions.values(), *self.tag_functions.values()]
 
     def functions_like(self, pattern: str) -> list[UserFunction]:
         """The user's functions with names that are LIKE a pattern."""

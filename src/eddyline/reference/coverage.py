@@ -81,7 +81,7 @@ class Coverage:
         # A condition cannot be written into the tag's applicability; the one tuple of an instant tag can.
         tuples = (index,) if attach.condition is not None and spec.lifespan is None else None
         self._made += 1
-        type_ = self.dictionary.classify(spec.content)
+        type_ = spec.type or self.dictionary.classify(spec.content)
         element = TagElement(tick, spec.tag(self.stream, attach.tagger, tick, type_, self._made, tuples))
         self.arrive(element, attach.condition)
         return element

@@ -8,7 +8,7 @@ from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag
+from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag, wrong_content
 from eddyline.errors import InvalidTag, nearest
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
@@ -43,6 +43,9 @@ def tick_tag(
     content = fields.get("content")
     if not isinstance(content, str) or not content.strip():
         raise InvalidTag(f"a tag needs a content: a text that is not empty, not {_shown(content)}")
+    problem = wrong_content(content)
+    if problem is not None:
+        raise InvalidTag(problem)
     return TickTag(
         content=content,
         applies_to=_applicability(fields.get("applies_to"), stream, schema),

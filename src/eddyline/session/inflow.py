@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.dictionary import Words, extended
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.key import without_key
 from eddyline.algebra.retention import beyond
@@ -49,6 +49,7 @@ class Inflow:
         self._logs: dict[str, StreamLog] = {}
         self._elements: dict[str, list[Arrived]] = {}
         self._tags = 0
+        self._words: dict[tuple[str, str], Words] = {}  # those of the user's own in the dictionary
 
     def add_stream(self, extent: Extent) -> None:
         self._extents[extent.name] = extent
@@ -59,6 +60,13 @@ class Inflow:
 
     def disconnect(self, stream: str, point: str) -> None:
         self._logs[stream].disconnect(point)
+
+    def learn(self, words: Words, gone: bool) -> None:
+        """The types of tags that come from now on are found with these words, or without them."""
+        if gone:
+            self._words.pop(words.key, None)
+        else:
+            self._words[words.key] = words
 
     # -- arrivals -----------------------------------------------------------------------------------------------------
 
@@ -92,9 +100,8 @@ class Inflow:
         extent = self._extents[arrival.extent]
         top = self._logs[extent.name].top
         tick = next((tick for tick in (arrival.tick, top, self.reached) if tick is not None), 0)
-        tag = tick_tag(
-            arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, shipped(), self._tags + 1
-        )
+        known = extended(tuple(self._words.values()))
+        tag = tick_tag(arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1)
         self._tags += 1
         return TagElement(tick, tag)
 
@@ -159,7 +166,7 @@ class Inflow:
             self._add(extent.name, Attach(spec, tagger.tagger))
         else:
             self._tags += 1
-            type_ = shipped().classify(spec.content)
+            type_ = spec.type or extended(()).classify(spec.content)
             tag = spec.tag(extent.name, tagger.tagger, self.reached, type_, self._tags, None)
             self._add(extent.name, TagElement(self.reached, tag))
 

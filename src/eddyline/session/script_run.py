@@ -32,6 +32,7 @@ from eddyline.binder.statement import (
     Withdraw,
     WithdrawLike,
 )
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import EddylineError, Position
@@ -151,6 +152,8 @@ class ScriptRun(ABC):
             if step.what == ANALYZE:
                 yield from self._flow()
             yield TextAnswer(step.name, notation(step.plan) if step.what == ALGEBRA else self._explained(step))
+        elif isinstance(step, DefineWords | DropWords):
+            self._learn(step)
         elif isinstance(step, AttachOnce):
             self._attach(step)
         elif isinstance(step, Insert) and not step.extent.is_stream:
@@ -207,6 +210,9 @@ class ScriptRun(ABC):
 
     @abstractmethod
     def _attach(self, step: AttachOnce) -> None: ...
+
+    def _learn(self, step: DefineWords | DropWords) -> None:  # noqa: B027 (statements are bound with their words)
+        """The dictionary changes for the tags of sources that come from here on."""
 
     @abstractmethod
     def _insert_into_table(self, step: Insert) -> None: ...

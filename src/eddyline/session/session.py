@@ -18,6 +18,7 @@ from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import NotSupported
@@ -100,6 +101,9 @@ class Session(ScriptRun):
 
     def _revisions_of(self, step: ShowRevisions) -> Rows:
         return revisions_of(step, self._contexts)
+
+    def _learn(self, step: DefineWords | DropWords) -> None:
+        self._inflow.learn(step.words, gone=isinstance(step, DropWords))
 
     def _attach(self, step: AttachOnce) -> None:
         self._inflow.attach(step.extent, step.tagger)
