@@ -9,7 +9,7 @@ from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.types import BIGINT, STRING
+from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, array
 from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidAlgebra, InvalidTag
 
@@ -129,6 +129,18 @@ class TagSpec:
         return TickTag(self.content, applies_to, tagger, tick, type_, self.sign, self.lifespan, self.mode, number)
 
 
+@dataclass(frozen=True)
+class Withdrawal:
+    """What a DETACH statement takes back: its tagger's tags of one content, from whole tuples (no attributes),
+    attributes or their values; with a condition, over the columns, tick and index, only from tuples that satisfy it."""
+
+    content: str
+    tagger: str
+    attributes: tuple[str, ...] | None = None
+    by_value: bool = False
+    condition: TypedExpr | None = None
+
+
 #: what a tag predicate can read: SELECT TAGS … WHERE TAG = …, TAGSIGN = …
 TAG_RELATION = "$tag"
 TAG_SCHEMA = Schema(
@@ -140,6 +152,24 @@ TAG_SCHEMA = Schema(
         Field("TAG_MODE", STRING, TAG_RELATION),
         Field("TAGGER", STRING, TAG_RELATION),
         Field("TAG_TIME", BIGINT, TAG_RELATION),
+    )
+)
+
+
+#: a tick-tag as a tuple of FROM TAGS OF a stream; attributes, pattern and tuples are NULL if any will do
+TAG_HISTORY_SCHEMA = Schema(
+    (
+        Field("content", STRING),
+        Field("sign", STRING),
+        Field("type", STRING),
+        Field("tagger", STRING),
+        Field("lifespan", BIGINT),
+        Field("mode", STRING),
+        Field("time", BIGINT),
+        Field("attributes", array(STRING)),
+        Field("by_value", BOOLEAN),
+        Field("pattern", STRING),
+        Field("tuples", array(BIGINT)),
     )
 )
 
@@ -192,6 +222,22 @@ class TagSelection(StreamOp):
 
     def check(self) -> None:
         self.predicate.check()
+
+
+@dataclass(frozen=True)
+class TagHistory(StreamOp):
+    """The tick-tags of a stream as tuples of TAG_HISTORY_SCHEMA, each at its own tick; they carry no tags."""
+
+    relation: str
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return TAG_HISTORY_SCHEMA.renamed(self.relation)
+
+    @property
+    def tagged(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from eddyline.binder.connection import Connect, Disconnect, ShowPoints, bind_poi
 from eddyline.binder.data import Insert as Insert
 from eddyline.binder.data import Revise as Revise
 from eddyline.binder.data import bind_data
+from eddyline.binder.detach import DetachOnce, ShowTags, bind_detach, bind_show_tags
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
@@ -127,8 +128,8 @@ class AttachOnce:
 Vocabulary = DefineFunction | DropFunction | DefineWords | DropWords
 _Definition = Define | Register | Withdraw | WithdrawLike | Vocabulary | Connect | Disconnect
 #: statements that change nothing
-Asking = Show | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints
-Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | Asking
+Asking = Show | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints | ShowTags
+Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | DetachOnce | Asking
 
 
 @dataclass
@@ -348,6 +349,13 @@ class StatementBinder:
             return [AttachOnce(extent, tagger)]
         return self._tag_continuously(node, self._next_name())
 
+    def _detach(self, node: syntax.DetachTag) -> list[Step]:
+        return [bind_detach(node, self.catalog)]
+
+    def _show_tags(self, node: syntax.ShowTags) -> list[Step]:
+        self._shown += 1
+        return [bind_show_tags(node, self.catalog, f"tags{self._shown}")]
+
     def _tag_continuously(self, node: syntax.AttachTag, name: str) -> list[Step]:
         if not node.args.get("continuously"):
             raise InvalidDefinition(
@@ -383,6 +391,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.UpdateRows: StatementBinder._data,
     syntax.DeleteRows: StatementBinder._data,
     syntax.AttachTag: StatementBinder._attach,
+    syntax.DetachTag: StatementBinder._detach,
+    syntax.ShowTags: StatementBinder._show_tags,
 }
 
 

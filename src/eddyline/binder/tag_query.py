@@ -15,6 +15,7 @@ from eddyline.algebra.tag import (
     TAG_SCHEMA,
     TagAggregation,
     TaggedObjectSelection,
+    TagHistory,
     TagJoin,
     TagPredicate,
     TagSelection,
@@ -60,6 +61,9 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
             raise NotSupported(f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}", position_of(node))
     if len(inputs) == 2 and isinstance(inputs[1].clause.args.get("on"), syntax.TagCondition):
         return _tag_join(node, inputs, tagged)
+    if isinstance(inputs[0].operator, TagHistory):
+        hint = "they are rows themselves: SELECT * FROM TAGS OF …"
+        raise InvalidTag("tags have no tags", inputs[0].position, hint)
     if len(inputs) != 1 or not inputs[0].is_bare_stream:
         raise NotSupported(
             "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"

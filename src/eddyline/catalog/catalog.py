@@ -92,7 +92,7 @@ class Catalog:
 
     def queries_like(self, pattern: str) -> list[str]:
         """The names of queries that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [self.names[name] for name in self.queries if wanted.fullmatch(name)]
 
     def all_functions(self) -> list[UserFunction]:
@@ -101,12 +101,12 @@ class Catalog:
 
     def functions_like(self, pattern: str) -> list[UserFunction]:
         """The user's functions with names that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [function for name, function in self.functions.items() if wanted.fullmatch(name)]
 
     def points_like(self, pattern: str) -> list[ConnectionPoint]:
         """The connection points with names that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [point for name, point in self.points.items() if wanted.fullmatch(name)]
 
     def points_on(self, name: str) -> list[ConnectionPoint]:
@@ -139,7 +139,7 @@ class Catalog:
         yield from (self.names[name] for name in self.queries)
 
 
-def _like(pattern: str) -> re.Pattern[str]:
+def like(pattern: str) -> re.Pattern[str]:
     """What a pattern of LIKE means for names in lower case: % is anything, _ any one character."""
     parts = {"%": ".*", "_": "."}
     return re.compile("".join(parts.get(c, re.escape(c)) for c in pattern.lower()), re.DOTALL)

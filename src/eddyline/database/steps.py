@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eddyline.algebra.notation import notation
 from eddyline.binder.connection import Connect, Disconnect, ShowPoints
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import bind_function
 from eddyline.binder.revisions import ShowRevisions
@@ -132,7 +133,7 @@ class Steps:
             self._core.flush_revisions(found)
         elif isinstance(step, Show):
             return self._shown(step)
-        elif isinstance(step, AttachOnce):
+        elif isinstance(step, AttachOnce | DetachOnce | ShowTags):
             raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
         return None
 
