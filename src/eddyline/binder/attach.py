@@ -59,9 +59,9 @@ def target_of(targets: Sequence[syntax.Name], catalog: Catalog) -> tuple[Extent,
         by_value.add(value)
         if len(by_value) > 1:
             raise InvalidTag("a tag is either on attributes or on their values", position_of(target))
-        if attributes and attribute is None:
-            raise InvalidTag("a tag is either on whole rows or on attributes", position_of(target))
     assert extent is not None
+    if attributes and len(attributes) < len(targets):
+        raise InvalidTag("a tag is either on whole rows or on attributes", position_of(targets[-1]))
     return extent, tuple(attributes) or None, by_value == {True}
 
 
@@ -155,6 +155,8 @@ def _lifespan(node: exp.Expr | None, tick_micros: int) -> int | None:
         return None
     if isinstance(node, syntax.Duration):
         return duration_ticks(node, tick_micros, position_of(node), InvalidTag)
+    if node.name.strip().startswith(("-", "−")):
+        raise InvalidTag(f"a tag cannot live for a negative time: {node.name!r}", position_of(node))
     try:
         return text_in_ticks(node.name, tick_micros, position_of(node))
     except EddylineError as problem:

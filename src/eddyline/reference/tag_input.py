@@ -22,6 +22,8 @@ _UNIT_MICROS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
 }
+#: a sum of two of these is far from where 64 bits end
+_LONGEST = 10**18
 #: a list of tuples is held in memory with its tag; whoever means more than this means all
 _MOST_TUPLES = 100_000
 
@@ -110,6 +112,8 @@ def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
         )
     if ticks <= 0:
         raise InvalidTag(f"a tag cannot live for {_shown(lifespan)}; an instant tag has the lifespan 'I'")
+    if ticks > _LONGEST:
+        raise InvalidTag(f"{ticks} ticks are too many for a lifespan: no clock goes beyond {_LONGEST}")
     return ticks
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eddyline.algebra.answer import TagLine
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger, TickTag
 from eddyline.reference.coverage import Coverage, covered
@@ -24,20 +25,6 @@ class Standing:
     active: bool = False  # whether it may cover tuples that are to come
     rows: set[int] = field(default_factory=set)  # by index
     applied: bool = False
-
-
-@dataclass(frozen=True)
-class TagLine:
-    """The tags of one stream that say the same of the same objects."""
-
-    stream: str
-    content: str
-    sign: str | None
-    type: str
-    on: str | None  # attributes, or `attribute.value`; None: whole rows
-    tags: int
-    active: int
-    rows: int
 
 
 class TagReport:

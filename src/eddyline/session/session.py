@@ -7,7 +7,7 @@ from dataclasses import astuple
 from functools import partial
 from typing import Any
 
-from eddyline.algebra.answer import Answer
+from eddyline.algebra.answer import Answer, TagLine
 from eddyline.algebra.node import Operator
 from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
@@ -29,7 +29,7 @@ from eddyline.reference.answers import Reporter
 from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
 from eddyline.reference.feed import Batch, Feed
-from eddyline.reference.tag_report import TagLine, TagReport
+from eddyline.reference.tag_report import TagReport
 from eddyline.rules import optimize
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
@@ -124,6 +124,11 @@ class Session(ScriptRun):
         wanted = like(step.pattern)
         lines = [line for stream in step.streams for line in self.tags_of(stream)]
         return tuple(astuple(line) for line in lines if wanted.fullmatch(line.content.lower()))
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of the streams that the script declares."""
+        return [extent.name for extent in self._catalog.extents.values() if extent.is_stream]
 
     def tags_of(self, stream: str) -> list[TagLine]:
         """The tags of a stream as they stand."""
