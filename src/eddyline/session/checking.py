@@ -13,7 +13,8 @@ from eddyline.session.functions import in_this_process
 from eddyline.sources import needs_spark, open_source, probably_meant
 
 _DECLARED = re.compile(
-    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY|(?:TAG\s+)?FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
+    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY|(?:TAG\s+)?FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)",
+    re.IGNORECASE,
 )
 
 
