@@ -26,6 +26,7 @@ WORDS = (
     *("ATTACH", "TO", "CONTINUOUSLY", "NOW", "SLIDE", "RANGE", "ROWS", "PARTITION", "UNBOUNDED", "SCAN", "START", "AT"),
     *("SITES", "EVERY", "MIN", "SEC", "ROW", "for", "WindowIs", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS"),
     *("NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "COUNT", "SUM", "MIN", "wtime", "tag_count", "EQUALITY"),
+    *("DETACH", "SYNONYMS", "ACRONYM", "OF", "tag_score", "GROUP", "FUNCTION"),
     *("JACCARD", "s", "r", "d", "a", "b", "c", "t", "name", "x", "ST", "TICK", "OBJECT", "TAGSIGN", "TAG_LIFESPAN"),
     *("INTEGER", "STRING", "TIMESTAMP", "csv", "OPTIONS", "path", "RETAIN", "INTERVAL"),
     *("CONNECTION", "POINT", "POINTS", "SHOW", "CASCADE"),

@@ -86,3 +86,17 @@ class TextAnswer:
 
 
 Answer = TupleAnswer | WindowAnswer | RelationAnswer | TagAnswer | StixAnswer | TextAnswer
+
+
+@dataclass(frozen=True)
+class TagLine:
+    """The tags of one stream that say the same of the same objects."""
+
+    stream: str
+    content: str
+    sign: str | None
+    type: str
+    on: str | None  # attributes, or `attribute.value`; None: whole rows
+    tags: int
+    active: int
+    rows: int

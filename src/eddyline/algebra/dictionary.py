@@ -7,7 +7,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from eddyline.algebra.legibility import is_legible, looks_like_acronym
@@ -34,6 +34,24 @@ def _phrase(text: str) -> str:
 
 def _phrases(words: Iterable[str]) -> frozenset[str]:
     return frozenset(_phrase(word) for word in words)
+
+
+#: what a statement may add to the dictionary
+GROUP, SYNONYMS, ACRONYM = "GROUP", "SYNONYMS", "ACRONYM"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one CREATE TAG statement adds: a group of emotions, words of one meaning, or what an acronym means."""
+
+    kind: str
+    name: str  # of the group, the first of the synonyms, or the acronym
+    words: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The same for what cannot stand beside each other."""
+        return self.kind, _acronym(self.name) if self.kind == ACRONYM else _phrase(self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +145,43 @@ def shipped() -> Dictionary:
         emotions={name: _phrases(words) for name, words in data["emotions"].items()},
         synonyms={_phrase(name): _phrases(words) for name, words in data["synonyms"].items()},
     )
+
+
+@lru_cache(maxsize=64)
+def extended(more: tuple[Words, ...]) -> Dictionary:
+    """The shipped dictionary with words of the user's own. Where a word is in several groups, theirs come first.
+
+    >>> extended((Words(SYNONYMS, "car", ("car", "auto")),)).same_meaning("Auto", "CAR")
+    True
+    """
+    found = shipped()
+    for words in more:
+        if words.kind == GROUP:
+            known = next((name for name in found.emotions if _phrase(name) == _phrase(words.name)), words.name)
+            found = found.add_group(known, words.words)
+        elif words.kind == SYNONYMS:
+            found = found.add_synonyms(*words.words)
+        else:
+            found = found.add_acronym(words.name, *words.words)
+    shipped_first = shipped()
+    return replace(
+        found,
+        emotions=_own_first(found.emotions, shipped_first.emotions),
+        synonyms=_own_first(found.synonyms, shipped_first.synonyms),
+    )
+
+
+def _own_first(
+    groups: Mapping[str, frozenset[str]], known: Mapping[str, frozenset[str]]
+) -> Mapping[str, frozenset[str]]:
+    return dict(sorted(groups.items(), key=lambda group: group[0] in known))
+
+
+def is_shipped(words: Words) -> bool:
+    """Whether what has this kind and name came with Eddyline."""
+    kind, name = words.key
+    named = {GROUP: shipped().emotions, SYNONYMS: shipped().synonyms, ACRONYM: shipped().acronyms}[kind]
+    return any((known if kind == ACRONYM else _phrase(known)) == name for known in named)
 
 
 def _acronym(text: str) -> str:

@@ -167,6 +167,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     sharing.LastNumbers: lambda n: (),
     tag.Tagger: _tagger,
     tag.TagSelection: lambda n: _tag_predicate(n.predicate),
+    tag.TagHistory: lambda n: (),
     tag.TaggedObjectSelection: lambda n: (*_tag_predicate(n.predicate), *(("with tags",) if n.with_tags else ())),
     tag.TagJoin: lambda n: (_function(n.function), _tick(n.left_range), _tick(n.right_range)),
     tag.TagAggregation: lambda n: (_function(n.function), _listed(n.aggregates)),

@@ -5,14 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.types import BIGINT, STRING
+from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, array
+from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidAlgebra, InvalidTag
 
 OVERWRITE, COMBINE = "O", "C"
+#: a tag is a label, which is kept and sent with every tuple that it covers; who has more to say has a text
+MAX_CONTENT = 1_000
 TYPES = ("objective", "subjective", "physical", "acronym", "junk")
+
+
+def wrong_content(content: str) -> str | None:
+    """Why a text cannot be what a tag says; None if it can.
+
+    >>> wrong_content("  ")
+    'a tag needs a content: a text that is not empty'
+    """
+    if not content.strip():
+        return "a tag needs a content: a text that is not empty"
+    if len(content) > MAX_CONTENT:
+        return f"a tag's content has at most {MAX_CONTENT} characters, this has {len(content)}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,7 @@ class TagSpec:
     sign: str | None = None
     lifespan: int | None = None
     mode: str = OVERWRITE
+    type: str | None = None  # by the dictionary as it was when the statement came; None: by the shipped one
 
     def __post_init__(self) -> None:
         if self.sign not in ("+", "-", None):
@@ -111,6 +129,18 @@ class TagSpec:
         return TickTag(self.content, applies_to, tagger, tick, type_, self.sign, self.lifespan, self.mode, number)
 
 
+@dataclass(frozen=True)
+class Withdrawal:
+    """What a DETACH statement takes back: its tagger's tags of one content, from whole tuples (no attributes),
+    attributes or their values; with a condition, over the columns, tick and index, only from tuples that satisfy it."""
+
+    content: str
+    tagger: str
+    attributes: tuple[str, ...] | None = None
+    by_value: bool = False
+    condition: TypedExpr | None = None
+
+
 #: what a tag predicate can read: SELECT TAGS … WHERE TAG = …, TAGSIGN = …
 TAG_RELATION = "$tag"
 TAG_SCHEMA = Schema(
@@ -122,6 +152,24 @@ TAG_SCHEMA = Schema(
         Field("TAG_MODE", STRING, TAG_RELATION),
         Field("TAGGER", STRING, TAG_RELATION),
         Field("TAG_TIME", BIGINT, TAG_RELATION),
+    )
+)
+
+
+#: a tick-tag as a tuple of FROM TAGS OF a stream; attributes, pattern and tuples are NULL if any will do
+TAG_HISTORY_SCHEMA = Schema(
+    (
+        Field("content", STRING),
+        Field("sign", STRING),
+        Field("type", STRING),
+        Field("tagger", STRING),
+        Field("lifespan", BIGINT),
+        Field("mode", STRING),
+        Field("time", BIGINT),
+        Field("attributes", array(STRING)),
+        Field("by_value", BOOLEAN),
+        Field("pattern", STRING),
+        Field("tuples", array(BIGINT)),
     )
 )
 
@@ -177,6 +225,22 @@ class TagSelection(StreamOp):
 
 
 @dataclass(frozen=True)
+class TagHistory(StreamOp):
+    """The tick-tags of a stream as tuples of TAG_HISTORY_SCHEMA, each at its own tick; they carry no tags."""
+
+    relation: str
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return TAG_HISTORY_SCHEMA.renamed(self.relation)
+
+    @property
+    def tagged(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
 class TaggedObjectSelection(StreamOp):
     """The tuples that hold an object whose tag satisfies the predicate, with all their tags or with none."""
 
@@ -195,14 +259,24 @@ class TaggedObjectSelection(StreamOp):
 @dataclass(frozen=True)
 class TagFunction:
     """How two tags are compared: `equality` or `dictionary` (of their contents), `cooccurrence` or `jaccard` (of
-    the objects that carry them; `threshold` is a number of objects, or a share of them)."""
+    the objects that carry them; `threshold` is a number of objects, or a share of them), or by a function of the
+    user's own (`definition`), of their contents, that says whether they match or gives a score.
+
+    `words` are those of the user's own that the dictionary had when the query was created: it does not change later.
+    """
 
     name: str
     threshold: float = 0.0
+    definition: UserFunction | None = None
+    words: tuple[Words, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.name not in ("equality", "dictionary", "cooccurrence", "jaccard"):
+        if self.definition is None and self.name not in ("equality", "dictionary", "cooccurrence", "jaccard"):
             raise InvalidAlgebra(f"{self.name} is not a tag function")
+
+    @property
+    def dictionary(self) -> Dictionary:
+        return extended(self.words)
 
 
 @dataclass(frozen=True)

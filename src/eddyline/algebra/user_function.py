@@ -69,7 +69,12 @@ def functions_in(exprs: Iterable[Expr]) -> tuple[UserFunction, ...]:
 
 def functions_of(plan: Operator) -> tuple[UserFunction, ...]:
     """The user's functions that a plan calls."""
-    return functions_in(expr for operator in plan.walk() for expr in expressions_of(operator))
+    called = functions_in(expr for operator in plan.walk() for expr in expressions_of(operator))
+    # a tag function is no expression: the operators on tags hold it as it is
+    tag_functions = (getattr(operator, "function", None) for operator in plan.walk())
+    definitions = (getattr(function, "definition", None) for function in tag_functions)
+    compared = {definition for definition in definitions if isinstance(definition, UserFunction)}
+    return (*called, *sorted(compared, key=lambda function: function.internal_name))
 
 
 def plain_names(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from eddyline.algebra.expression import TypedExpr
@@ -11,6 +13,7 @@ from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import (
     Tagger,
     TagSpec,
+    wrong_content,
 )
 from eddyline.binder.duration import duration_ticks, text_in_ticks
 from eddyline.binder.environment import Environment
@@ -27,27 +30,26 @@ from eddyline.errors import (
 )
 from eddyline.language import syntax
 
-MAX_CONTENT = 10_000
 USER = "user"
 
 
 def bind_attach(node: syntax.AttachTag, env: Environment, tagger: str) -> tuple[Extent, Tagger]:
     """The tagger that an ATTACH statement stands for, over the bare stream, and the stream's extent."""
-    extent, attributes, by_value = _target(node, env.catalog)
+    extent, attributes, by_value = target_of(node.args["targets"], env.catalog)
     alias = extent.name.rsplit(".", 1)[-1]
     declared = extent.schema.renamed(alias)
     stream: StreamOp = StreamReceive(extent.name, declared, tick_tags=True)
     condition = _condition(node, extent, alias, declared)
-    spec = _spec(node, attributes, by_value, env.tick_micros)
+    spec = _spec(node, attributes, by_value, env)
     return extent, Tagger(spec, tagger, condition, bool(node.args.get("continuously")), stream)
 
 
-def _target(node: syntax.AttachTag, catalog: Catalog) -> tuple[Extent, tuple[str, ...] | None, bool]:
+def target_of(targets: Sequence[syntax.Name], catalog: Catalog) -> tuple[Extent, tuple[str, ...] | None, bool]:
     """The stream, the attributes (none: the tuples) and whether their values are meant."""
     extent: Extent | None = None
     attributes: list[str] = []
     by_value: set[bool] = set()
-    for target in node.args["targets"]:
+    for target in targets:
         found, attribute, value = _one_target(target, catalog)
         if extent is not None and found.name != extent.name:
             raise InvalidTag("a tag is attached to one stream", position_of(target))
@@ -55,9 +57,11 @@ def _target(node: syntax.AttachTag, catalog: Catalog) -> tuple[Extent, tuple[str
         if attribute is not None:
             attributes.append(attribute)
         by_value.add(value)
+        if len(by_value) > 1:
+            raise InvalidTag("a tag is either on attributes or on their values", position_of(target))
     assert extent is not None
-    if len(by_value) > 1:
-        raise InvalidTag("a tag is either on attributes or on their values", position_of(node))
+    if attributes and len(attributes) < len(targets):
+        raise InvalidTag("a tag is either on whole rows or on attributes", position_of(targets[-1]))
     return extent, tuple(attributes) or None, by_value == {True}
 
 
@@ -117,14 +121,8 @@ def _subquery_condition(query: syntax.Query, extent: Extent, alias: str, declare
     return None if condition is None else bind_predicate(condition, scope)
 
 
-def _spec(node: syntax.AttachTag, attributes: tuple[str, ...] | None, by_value: bool, tick_micros: int) -> TagSpec:
-    content = node.this.name
-    if not content.strip():
-        raise InvalidTag("a tag needs a content", position_of(node.this))
-    if len(content) > MAX_CONTENT:
-        raise InvalidTag(
-            f"a tag's content has at most {MAX_CONTENT} characters, this has {len(content)}", position_of(node.this)
-        )
+def _spec(node: syntax.AttachTag, attributes: tuple[str, ...] | None, by_value: bool, env: Environment) -> TagSpec:
+    content = content_of(node.this)
     sign, mode, lifespan = node.args.get("sign"), node.args.get("mode"), node.args.get("lifespan")
     try:
         return TagSpec(
@@ -132,8 +130,9 @@ def _spec(node: syntax.AttachTag, attributes: tuple[str, ...] | None, by_value: 
             attributes,
             by_value,
             sign.name if sign is not None else None,
-            _lifespan(lifespan, tick_micros),
+            _lifespan(lifespan, env.tick_micros),
             {"OVERWRITE": "O", "COMBINE": "C"}.get(mode.name, mode.name) if mode is not None else "O",
+            env.catalog.dictionary.classify(content),
         )
     except EddylineError as problem:
         if problem.position is not None:
@@ -142,11 +141,22 @@ def _spec(node: syntax.AttachTag, attributes: tuple[str, ...] | None, by_value: 
         raise InvalidTag(problem.message, position_of(culprit if culprit is not None else node)) from None
 
 
+def content_of(node: exp.Expr) -> str:
+    """What a tag says, as it is written."""
+    content: str = node.name
+    problem = wrong_content(content)
+    if problem is not None:
+        raise InvalidTag(problem, position_of(node))
+    return content
+
+
 def _lifespan(node: exp.Expr | None, tick_micros: int) -> int | None:
     if node is None or (isinstance(node, exp.Literal) and node.name == "I"):
         return None
     if isinstance(node, syntax.Duration):
         return duration_ticks(node, tick_micros, position_of(node), InvalidTag)
+    if node.name.strip().startswith(("-", "−")):
+        raise InvalidTag(f"a tag cannot live for a negative time: {node.name!r}", position_of(node))
     try:
         return text_in_ticks(node.name, tick_micros, position_of(node))
     except EddylineError as problem:

@@ -51,11 +51,22 @@ def declared(declaration: Declaration) -> UserFunction:
 
 def bind_function(node: syntax.CreateFunction, catalog: Catalog, load: Load) -> UserFunction | None:
     """The function that a statement declares; None if it is there already and IF NOT EXISTS was said."""
+    return bind_one_of(catalog.functions, "function", node, load)
+
+
+def bind_one_of(
+    known: Mapping[str, UserFunction],
+    what: str,
+    node: syntax.CreateFunction,
+    load: Load,
+    checked: Callable[[UserFunction], None] = lambda function: None,
+) -> UserFunction | None:
+    """The same for functions of one kind; `checked` looks at the declaration before the code is asked for."""
     name, place = node.this.name, position_of(node.this)
-    if name.lower() in catalog.functions:
+    if name.lower() in known:
         if node.args.get("exists"):
             return None
-        raise DuplicateName(f"the function {name} exists already", place, f"DROP FUNCTION {name} first")
+        raise DuplicateName(f"the {what} {name} exists already", place, f"DROP {what.upper()} {name} first")
     _check_name(name, place)
     using = node.args["using"]
     if using.name.lower() != "python":
@@ -72,6 +83,7 @@ def bind_function(node: syntax.CreateFunction, catalog: Catalog, load: Load) -> 
         {key: option.args["value"] for key, option in options.items()},
         {key: position_of(option) for key, option in options.items()},
     )
+    checked(declared(declaration))
     return load(declaration)
 
 

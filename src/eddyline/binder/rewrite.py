@@ -14,7 +14,7 @@ from eddyline.algebra.types import STRING
 from eddyline.binder import call
 from eddyline.binder.datatype import data_type
 from eddyline.binder.position import position_of
-from eddyline.binder.special import tag_count, wtime
+from eddyline.binder.special import tag_count, tag_score, wtime
 from eddyline.errors import NotSupported, TypeMismatch, nearest
 
 if TYPE_CHECKING:
@@ -138,5 +138,6 @@ REWRITES: dict[str, Rewrite] = {
     "unix_timestamp": unix_timestamp,
     "wtime": wtime,
     "tag_count": tag_count,
+    "tag_score": tag_score,
     **{name: cast_function(name) for name in _CASTS},
 }

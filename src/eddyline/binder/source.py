@@ -11,7 +11,9 @@ from eddyline.algebra.loop import Loop
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import WindowAlias
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive
+from eddyline.algebra.tag import TagHistory
 from eddyline.algebra.window import LoopWindow, Scan
+from eddyline.binder.detach import tagged_stream
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
 from eddyline.binder.loop import bind_loop, loop_expression
@@ -83,6 +85,8 @@ def bind_inputs(sources: Sequence[syntax.Source], loops: Sequence[syntax.Loop], 
 
 
 def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
+    if isinstance(source.this, syntax.TagsOf):
+        return _tags_of(source, env)
     if isinstance(source.this, syntax.Query):
         return _subquery(source, env.bind_plan(source.this, env), number)
     name: syntax.Name = source.this
@@ -133,6 +137,23 @@ def _extent(source: syntax.Source, extent: Extent, env: Environment) -> Input:
     relation.has_implicit = clause is None
     bound = Input(relation, stream, source, streams=(extent.name,), position=position)
     return _noting_window(bound)
+
+
+def _tags_of(source: syntax.Source, env: Environment) -> Input:
+    """The tick-tags of a stream, as tuples."""
+    extent = tagged_stream(source.this.this, env.catalog)
+    alias = _alias_of(source, extent.name.rsplit(".", 1)[-1])
+    inner = source.copy()
+    inner.set("this", source.this.this)
+    inner.set("window", None)
+    received = _extent(inner, extent, env.with_tags(True)).operator
+    assert isinstance(received, StreamOp)
+    tags = TagHistory(alias, received)
+    known_as = () if source.args.get("alias") else source.this.this.parts
+    position = position_of(source)
+    return _noting_window(
+        Input(Relation(alias, known_as, tags.schema), tags, source, streams=(extent.name,), position=position)
+    )
 
 
 def _noting_window(bound: Input) -> Input:

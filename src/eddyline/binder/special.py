@@ -1,4 +1,4 @@
-"""Two functions that are more than functions of their arguments: wtime(*) reads the window, TAG_COUNT the tags."""
+"""Functions of more than their arguments: wtime(*) reads the window, TAG_COUNT and TAG_SCORE read tags."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from sqlglot import exp
 
 from eddyline.algebra.expression import Aggregate, Column, Literal, TypedExpr
 from eddyline.algebra.node import WINDOW, WTIME
-from eddyline.algebra.types import BIGINT, STRING
+from eddyline.algebra.types import BIGINT, DOUBLE, STRING
 from eddyline.binder.position import position_of
 from eddyline.binder.wtime import WindowScope
-from eddyline.errors import InvalidGrouping, TypeMismatch, Unbounded
+from eddyline.errors import InvalidGrouping, Position, TypeMismatch, Unbounded
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
 
-TAG_COUNT = "tag_count"
+TAG_COUNT, TAG_SCORE = "tag_count", "tag_score"
 
 
 def wtime(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
@@ -32,8 +32,7 @@ def wtime(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExp
 def tag_count(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
     """TAG_COUNT([sign[, attribute]]): how many tags with that sign the tuples carry (there)."""
     position = position_of(node)
-    if not binder.aggregates or binder.within is not None:
-        raise InvalidGrouping("tag_count is an aggregate, which is not allowed here", position)
+    _check_aggregate(binder, TAG_COUNT, position)
     if len(arguments) > 2:
         raise TypeMismatch("tag_count takes a sign and an attribute", position)
     sign: str | None = None
@@ -44,16 +43,35 @@ def tag_count(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> Type
         sign = given.name
     bound: tuple[TypedExpr, ...] = (Literal(sign, STRING),)
     if len(arguments) == 2:
-        column = binder.bind(arguments[1])
-        if not isinstance(column, Column):
-            raise TypeMismatch("tag_count's second argument is an attribute", position_of(arguments[1]) or position)
-        bound = (*bound, column)
+        bound = (*bound, _attribute(binder, arguments[1], "tag_count's second argument", position))
     return Aggregate(TAG_COUNT, bound, BIGINT)
+
+
+def tag_score(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> TypedExpr:
+    """TAG_SCORE([attribute]): the reputation of the tuples (there), from -1 to 1 by the signs of their tags."""
+    position = position_of(node)
+    _check_aggregate(binder, TAG_SCORE, position)
+    if len(arguments) > 1:
+        raise TypeMismatch("tag_score takes an attribute, or nothing", position)
+    attributes = [_attribute(binder, argument, "tag_score's argument", position) for argument in arguments]
+    return Aggregate(TAG_SCORE, tuple(attributes), DOUBLE)
+
+
+def _check_aggregate(binder: Binder, name: str, position: Position | None) -> None:
+    if not binder.aggregates or binder.within is not None:
+        raise InvalidGrouping(f"{name} is an aggregate, which is not allowed here", position)
+
+
+def _attribute(binder: Binder, argument: exp.Expr, what: str, position: Position | None) -> Column:
+    column = binder.bind(argument)
+    if not isinstance(column, Column):
+        raise TypeMismatch(f"{what} is an attribute", position_of(argument) or position)
+    return column
 
 
 def counts_tags(node: exp.Expr) -> bool:
     """Whether a query reads tags although it does not show them."""
     return any(
-        str(call.this if isinstance(call.this, str) else call.this.name).lower() == TAG_COUNT
+        str(call.this if isinstance(call.this, str) else call.this.name).lower() in (TAG_COUNT, TAG_SCORE)
         for call in node.find_all(exp.Anonymous)
     )

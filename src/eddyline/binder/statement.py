@@ -8,38 +8,36 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from eddyline.algebra.expression import Call, Literal, TypedExpr
-from eddyline.algebra.schema import Schema
-from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.types import DataType
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.attach import USER, bind_attach, bind_continuous
 from eddyline.binder.connection import Connect, Disconnect, ShowPoints, bind_point, bound_drop, check_free, shown
+from eddyline.binder.data import Insert as Insert
+from eddyline.binder.data import Revise as Revise
+from eddyline.binder.data import bind_data
+from eddyline.binder.detach import DetachOnce, ShowTags, bind_detach, bind_show_tags
 from eddyline.binder.duration import micros_of
 from eddyline.binder.environment import Environment
 from eddyline.binder.explain import Show, bind_explain
-from eddyline.binder.expression import TYPE, bind, bind_predicate, coerce, position_of
+from eddyline.binder.expression import TYPE, position_of
 from eddyline.binder.extent import bind_extent
 from eddyline.binder.function import Load, bind_function, declared, mark_calls
 from eddyline.binder.history import from_history
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.revisions import ShowRevisions, bind_show_revisions
-from eddyline.binder.scope import FromScope, Relation
 from eddyline.binder.setting import with_settings
+from eddyline.binder.tag_function import bind_tag_function
 from eddyline.binder.window import tick_of
+from eddyline.binder.words import DefineWords, DropWords, bind_drop_words, bind_words
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import (
     DuplicateName,
     InvalidDefinition,
-    MissingKey,
-    MissingTime,
     NotSupported,
     SyntaxProblem,
-    UnknownColumn,
-    UnknownExtent,
     UnknownFunction,
     UnknownName,
     nearest,
@@ -119,27 +117,6 @@ class FlushRevisions:
 
 
 @dataclass(frozen=True)
-class Insert:
-    """Rows of constants for a stream or table."""
-
-    extent: Extent
-    rows: tuple[tuple[TypedExpr, ...], ...]
-
-
-@dataclass(frozen=True)
-class Revise:
-    """A replacement (`values`: one expression per column) or deletion (None) of the past tuples that satisfy `where`.
-
-    Expressions read `schema`: the stream's columns, tick and index.
-    """
-
-    extent: Extent
-    schema: Schema
-    where: TypedExpr | None
-    values: tuple[TypedExpr, ...] | None
-
-
-@dataclass(frozen=True)
 class AttachOnce:
     """An ad hoc tag takes its place in the stream."""
 
@@ -147,10 +124,12 @@ class AttachOnce:
     tagger: Tagger
 
 
-_Definition = Define | Register | Withdraw | WithdrawLike | DefineFunction | DropFunction | Connect | Disconnect
+#: statements that change what calls and words mean
+Vocabulary = DefineFunction | DropFunction | DefineWords | DropWords
+_Definition = Define | Register | Withdraw | WithdrawLike | Vocabulary | Connect | Disconnect
 #: statements that change nothing
-Asking = Show | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints
-Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | Asking
+Asking = Show | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints | ShowTags
+Step = _Definition | Insert | Revise | FlushRevisions | AttachOnce | DetachOnce | Asking
 
 
 @dataclass
@@ -187,6 +166,21 @@ class StatementBinder:
             return []
         self.catalog.functions[function.name.lower()] = function
         return [DefineFunction(function)]
+
+    def _create_tag_function(self, node: syntax.CreateTagFunction) -> list[Step]:
+        function = bind_tag_function(node, self.catalog, self.load)
+        if function is None:
+            return []
+        self.catalog.tag_functions[function.name.lower()] = function
+        return [DefineFunction(function)]
+
+    def _create_words(self, node: syntax.CreateWords) -> list[Step]:
+        step = bind_words(node, self.catalog)
+        return [] if step is None else [step]
+
+    def _drop_words(self, node: syntax.DropWords) -> list[Step]:
+        step = bind_drop_words(node, self.catalog)
+        return [] if step is None else [step]
 
     def _create_query(self, node: syntax.CreateQuery) -> list[Step]:
         name = node.this.text_form
@@ -232,7 +226,9 @@ class StatementBinder:
     def _drop(self, node: syntax.Drop) -> list[Step]:
         name, kind = node.this.text_form, node.args["kind"]
         if kind == "FUNCTION":
-            return self._drop_function(node)
+            return self._drop_function(node, self.catalog.functions)
+        if kind == "TAG FUNCTION":
+            return self._drop_function(node, self.catalog.tag_functions)
         if kind == "CONNECTION POINT":
             found = bound_drop(node, self.catalog)
             return [] if found is None else [self._disconnected(found)]
@@ -268,15 +264,17 @@ class StatementBinder:
         points = self.catalog.points_like(node.this.name if node.this else "%")
         return [shown(f"points{self._shown}", points, self.catalog)]
 
-    def _drop_function(self, node: syntax.Drop) -> list[Step]:
-        name, functions = node.this.text_form, self.catalog.functions
+    def _drop_function(self, node: syntax.Drop, functions: dict[str, UserFunction]) -> list[Step]:
+        name = node.this.text_form
         function = functions.get(name.lower())
         if function is None:
             if node.args.get("exists"):
                 return []
             guess = nearest(name, (known.name for known in functions.values()))
             hint = f"did you mean {guess}?" if guess else None
-            raise UnknownFunction(f"there is no function {name} of yours", position_of(node.this), hint)
+            raise UnknownFunction(
+                f"there is no {node.args['kind'].lower()} {name} of yours", position_of(node.this), hint
+            )
         user = self.catalog.user_of(function)
         if user is not None:
             hint = "drop the queries that call it first"
@@ -342,98 +340,21 @@ class StatementBinder:
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
-    def _known_extent(self, name: syntax.Name) -> Extent:
-        extent = self.catalog.extent(name.text_form)
-        if extent is None and self.catalog.query(name.text_form) is not None:
-            raise NotSupported(
-                f"{name.text_form} is a query: its answers follow from what it reads",
-                position_of(name),
-                "correct the streams that it reads",
-            )
-        if extent is None:
-            guess = nearest(name.text_form, [e.name for e in self.catalog.extents.values()])
-            hint = f"did you mean {guess}?" if guess else None
-            raise UnknownExtent(f"there is no stream or table {name.text_form}", position_of(name), hint)
-        return extent
-
-    def _insert(self, node: syntax.InsertRows) -> list[Step]:
-        extent = self._known_extent(node.this)
-        if not extent.is_stream and extent.format is not None:
-            raise NotSupported(
-                f"{extent.name} is stored elsewhere ({extent.format})", position_of(node.this), "change it there"
-            )
-        fields = extent.schema.fields
-        places = list(range(len(fields)))
-        if node.args.get("columns"):
-            places = [self._column_place(extent, column) for column in node.args["columns"]]
-            if len(set(places)) < len(places):
-                raise DuplicateName("a column is listed twice", position_of(node.args["columns"][0]))
-        rows = []
-        for row in node.args["rows"]:
-            if len(row.expressions) != len(places):
-                raise InvalidDefinition(
-                    f"{len(places)} values are needed, here are {len(row.expressions)}", position_of(row)
-                )
-            values: list[TypedExpr] = [bind(exp.Null(), FromScope()) for _ in fields]
-            for place, value in zip(places, row.expressions, strict=True):
-                values[place] = coerce(bind(value, FromScope()), fields[place].type, position_of(value))
-            self._check_present(extent, values, row)
-            rows.append(tuple(values))
-        return [Insert(extent, tuple(rows))]
-
-    def _check_present(self, extent: Extent, values: list[TypedExpr], row: exp.Expr) -> None:
-        """That the values without which a row is no tuple are not simply NULL."""
-        if extent.timestamp is not None and _is_null(values[extent.schema.names.index(extent.timestamp)]):
-            raise MissingTime(f"{extent.timestamp} is NULL, but a tuple's time is taken from it", position_of(row))
-        for name, place in zip(extent.key, extent.key_positions, strict=True):
-            if _is_null(values[place]):
-                raise MissingKey(f"{name} is NULL, but it is a KEY column", position_of(row))
-
-    def _column_place(self, extent: Extent, column: exp.Expr) -> int:
-        for place, found in enumerate(extent.schema.fields):
-            if found.name.lower() == column.name.lower():
-                return place
-        guess = nearest(column.name, extent.schema.names)
-        hint = f"did you mean {guess}?" if guess else None
-        raise UnknownColumn(f"{extent.name} has no column {column.name}", position_of(column), hint)
-
-    def _revised_stream(self, name: syntax.Name, what: str) -> tuple[Extent, FromScope, Schema]:
-        extent = self._known_extent(name)
-        if not extent.is_stream:
-            raise NotSupported(
-                f"{what} sends revisions of a stream's tuples; {extent.name} is a table", position_of(name)
-            )
-        alias = extent.name.rsplit(".", 1)[-1]
-        declared = extent.schema.renamed(alias)
-        scope = FromScope([Relation(alias, name.parts, declared, has_implicit=True)])
-        return extent, scope, StreamReceive(extent.name, declared, implicit=True).schema
-
-    def _where(self, node: exp.Expr, scope: FromScope) -> TypedExpr | None:
-        where = node.args.get("where")
-        return None if where is None else bind_predicate(where, scope)
-
-    def _update(self, node: syntax.UpdateRows) -> list[Step]:
-        extent, scope, schema = self._revised_stream(node.this, "UPDATE")
-        values: list[TypedExpr] = [scope.resolve((f.name,), None) for f in extent.schema.fields]
-        assigned: set[int] = set()
-        for assignment in node.args["assignments"]:
-            place = self._column_place(extent, assignment.this)
-            if place in assigned:
-                raise DuplicateName(f"{assignment.this.name} is set twice", position_of(assignment))
-            assigned.add(place)
-            value = bind(assignment.expression, scope)
-            values[place] = coerce(value, extent.schema.fields[place].type, position_of(assignment.expression))
-        return [Revise(extent, schema, self._where(node, scope), tuple(values))]
-
-    def _delete(self, node: syntax.DeleteRows) -> list[Step]:
-        extent, scope, schema = self._revised_stream(node.this, "DELETE")
-        return [Revise(extent, schema, self._where(node, scope), None)]
+    def _data(self, node: syntax.InsertRows | syntax.UpdateRows | syntax.DeleteRows) -> list[Step]:
+        return [bind_data(node, self.catalog)]
 
     def _attach(self, node: syntax.AttachTag) -> list[Step]:
         if not node.args.get("continuously"):
             extent, tagger = bind_attach(node, self._env, USER)
             return [AttachOnce(extent, tagger)]
         return self._tag_continuously(node, self._next_name())
+
+    def _detach(self, node: syntax.DetachTag) -> list[Step]:
+        return [bind_detach(node, self.catalog)]
+
+    def _show_tags(self, node: syntax.ShowTags) -> list[Step]:
+        self._shown += 1
+        return [bind_show_tags(node, self.catalog, f"tags{self._shown}")]
 
     def _tag_continuously(self, node: syntax.AttachTag, name: str) -> list[Step]:
         if not node.args.get("continuously"):
@@ -453,6 +374,9 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.CreateQuery: StatementBinder._create_query,
     syntax.Query: StatementBinder._bare_query,
     syntax.CreateFunction: StatementBinder._create_function,
+    syntax.CreateTagFunction: StatementBinder._create_tag_function,
+    syntax.CreateWords: StatementBinder._create_words,
+    syntax.DropWords: StatementBinder._drop_words,
     syntax.Drop: StatementBinder._drop,
     syntax.DropQueries: StatementBinder._drop_queries,
     syntax.ShowQueries: StatementBinder._show_queries,
@@ -463,16 +387,13 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.ShowPoints: StatementBinder._show_points,
     syntax.SetTick: StatementBinder._set_tick,
     syntax.Explain: StatementBinder._explain,
-    syntax.InsertRows: StatementBinder._insert,
-    syntax.UpdateRows: StatementBinder._update,
-    syntax.DeleteRows: StatementBinder._delete,
+    syntax.InsertRows: StatementBinder._data,
+    syntax.UpdateRows: StatementBinder._data,
+    syntax.DeleteRows: StatementBinder._data,
     syntax.AttachTag: StatementBinder._attach,
+    syntax.DetachTag: StatementBinder._detach,
+    syntax.ShowTags: StatementBinder._show_tags,
 }
-
-
-def _is_null(value: TypedExpr) -> bool:
-    constant = value.arguments[0] if isinstance(value, Call) and value.function == "cast" else value
-    return isinstance(constant, Literal) and constant.value is None
 
 
 def _kind_of(tree: exp.Expr) -> type[exp.Expr]:

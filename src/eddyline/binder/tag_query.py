@@ -14,8 +14,8 @@ from eddyline.algebra.tag import (
     TAG_RELATION,
     TAG_SCHEMA,
     TagAggregation,
-    TagFunction,
     TaggedObjectSelection,
+    TagHistory,
     TagJoin,
     TagPredicate,
     TagSelection,
@@ -28,6 +28,7 @@ from eddyline.binder.expression import bind, bind_predicate, position_of
 from eddyline.binder.output import Item, output_names
 from eddyline.binder.scope import FromScope, Relation
 from eddyline.binder.source import Input, bind_inputs
+from eddyline.binder.tag_function import tag_function
 from eddyline.catalog.catalog import RELATION, STREAM, TAGS, WINDOWS, BoundQuery
 from eddyline.errors import (
     InvalidTag,
@@ -60,6 +61,9 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
             raise NotSupported(f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}", position_of(node))
     if len(inputs) == 2 and isinstance(inputs[1].clause.args.get("on"), syntax.TagCondition):
         return _tag_join(node, inputs, tagged)
+    if isinstance(inputs[0].operator, TagHistory):
+        hint = "they are rows themselves: SELECT * FROM TAGS OF …"
+        raise InvalidTag("tags have no tags", inputs[0].position, hint)
     if len(inputs) != 1 or not inputs[0].is_bare_stream:
         raise NotSupported(
             "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"
@@ -144,21 +148,6 @@ def _object_of(node: exp.Expr, source: Input) -> list[str] | None:
     return None
 
 
-def tag_function(node: syntax.TagCondition) -> TagFunction:
-    name = node.args["this"].lower()
-    threshold = node.args.get("threshold")
-    if threshold is None:
-        return TagFunction(name, {"cooccurrence": 1, "jaccard": 0.5}.get(name, 0.0))
-    value = float(threshold.name)
-    if name in ("equality", "dictionary"):
-        raise InvalidTag(f"{name.upper()} takes no threshold", position_of(node))
-    if name == "jaccard" and not 0 < value <= 1:
-        raise InvalidTag("JACCARD's threshold is above 0 and at most 1", position_of(node))
-    if name == "cooccurrence" and (value < 1 or value != int(value)):
-        raise InvalidTag("COOCCURRENCE's threshold is a whole number from 1 on", position_of(node))
-    return TagFunction(name, value)
-
-
 def _tag_join(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -> BoundQuery:
     if not isinstance(node.expressions[0], syntax.TaggedObjects):
         raise NotSupported("a tag join gives tagged objects", position_of(node), "write SELECT TAGGED OBJECTS")
@@ -176,7 +165,7 @@ def _tag_join(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -
         ranges.append(duration_ticks(clause.this, env.tick_micros, position_of(clause)))
     left, right = (source.operator for source in inputs)
     assert isinstance(left, StreamOp) and isinstance(right, StreamOp)
-    function = tag_function(inputs[1].clause.args["on"])
+    function = tag_function(inputs[1].clause.args["on"], env.catalog)
     plan = TagJoin(function, ranges[0], ranges[1], left, right)
     items = [Item(Column(f.name, f.type, f.relation), None, node) for f in plan.schema.fields]
     streams = tuple(dict.fromkeys(name for source in inputs for name in source.streams))
@@ -217,7 +206,7 @@ def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environmen
     where = node.args.get("where")
     predicate = None if where is None else bind_predicate(where, scope)
     condition: syntax.TagCondition = node.args["group"][0]
-    function, untagged = tag_function(condition), bool(condition.args.get("untagged"))
+    function, untagged = tag_function(condition, env.catalog), bool(condition.args.get("untagged"))
     aggregates, rewritten = _aggregates_of(items)
     operator = source.build(env.tick_micros)
     names = output_names(items)

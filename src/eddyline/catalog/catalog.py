@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.node import Operator
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction, functions_of
@@ -56,6 +57,8 @@ class Catalog:
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
     functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
+    tag_functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
+    words: dict[tuple[str, str], Words] = field(default_factory=dict)  # of the dictionary, the user's own, by key
     points: dict[str, ConnectionPoint] = field(default_factory=dict)  # by lower-case name
     #: whether there is a query with this name among those that were made many at a time
     is_one_of_many: Callable[[str], bool] = lambda name: False
@@ -64,6 +67,11 @@ class Catalog:
 
     #: the templates of queries that were made many at a time
     templates: Callable[[], Iterable[BoundQuery]] = tuple
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The dictionary of tags as it stands now."""
+        return extended(tuple(self.words.values()))
 
     def extent(self, name: str) -> Extent | None:
         return self.extents.get(name.lower())
@@ -84,17 +92,21 @@ class Catalog:
 
     def queries_like(self, pattern: str) -> list[str]:
         """The names of queries that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [self.names[name] for name in self.queries if wanted.fullmatch(name)]
+
+    def all_functions(self) -> list[UserFunction]:
+        """The user's functions of every kind: their code must be there."""
+        return [*self.functions.values(), *self.tag_functions.values()]
 
     def functions_like(self, pattern: str) -> list[UserFunction]:
         """The user's functions with names that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [function for name, function in self.functions.items() if wanted.fullmatch(name)]
 
     def points_like(self, pattern: str) -> list[ConnectionPoint]:
         """The connection points with names that are LIKE a pattern."""
-        wanted = _like(pattern)
+        wanted = like(pattern)
         return [point for name, point in self.points.items() if wanted.fullmatch(name)]
 
     def points_on(self, name: str) -> list[ConnectionPoint]:
@@ -127,7 +139,7 @@ class Catalog:
         yield from (self.names[name] for name in self.queries)
 
 
-def _like(pattern: str) -> re.Pattern[str]:
+def like(pattern: str) -> re.Pattern[str]:
     """What a pattern of LIKE means for names in lower case: % is anything, _ any one character."""
     parts = {"%": ".*", "_": "."}
     return re.compile("".join(parts.get(c, re.escape(c)) for c in pattern.lower()), re.DOTALL)

@@ -15,6 +15,7 @@ from eddyline.cli.messages import OK, answering_for, internal_error
 from eddyline.cli.results import show_results
 from eddyline.cli.run import Engine, Format, run_script
 from eddyline.cli.script_file import STDIN, Script, read_script
+from eddyline.cli.tags import show_tags
 
 app = typer.Typer(
     name="eddyline",
@@ -138,6 +139,26 @@ def results(
     """
     with answering_for():
         show_results(name, db, since, format_, follow, causes)
+
+
+@app.command(epilog="Example: eddyline tags Patients examples/tags/patients.sql --cloud patients.png")
+def tags(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream of the script.", show_default=False)],
+    file: File,
+    cloud: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw a tag cloud into this file.", show_default=False)
+    ] = None,
+    format_: Annotated[
+        Format, typer.Option("--format", help="A table for people, or one JSON object a line.")
+    ] = Format.table,
+) -> None:
+    """Run a script and list the tags of a stream: how many there are, and on how many rows.
+
+    The answers of the script's queries are not printed.
+    """
+    script = _script(file)
+    with answering_for(script):
+        show_tags(stream, script, format_, cloud)
 
 
 def _script(file: str) -> Script:

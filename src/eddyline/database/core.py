@@ -16,7 +16,7 @@ import pyarrow as pa
 from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
 from eddyline.binder.connection import Connect, Disconnect
-from eddyline.binder.statement import Define, DefineFunction, DropFunction, Register, Step, Withdraw
+from eddyline.binder.statement import Define, Register, Step, Vocabulary, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
 from eddyline.columnar.types import language_type
@@ -112,9 +112,9 @@ class Core:
             for definition in definitions:
                 self._replay(definition)
             # not while they are replayed: the code of those that were dropped since is gone
-            for function in self.definitions.catalog.functions.values():
+            for function in self.definitions.catalog.all_functions():
                 self.engine.add_function(function)
-            keep_only(self.storage, self.definitions.catalog.functions.values())
+            keep_only(self.storage, self.definitions.catalog.all_functions())
             for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
@@ -241,7 +241,7 @@ class Core:
             self.add(StandingQuery(definition.query, like))
             return
         for step in self._bound_again(definition):
-            if isinstance(step, DefineFunction | DropFunction):
+            if isinstance(step, Vocabulary):
                 self.alike.forget()
             elif isinstance(step, Define):
                 try:

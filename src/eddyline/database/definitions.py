@@ -67,12 +67,14 @@ class Definitions:
         catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
         kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
         functions, points = dict(catalog.functions), dict(catalog.points)
+        words, tag_functions = dict(catalog.words), dict(catalog.tag_functions)
         taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
         try:
             yield self._binder.bind(statement.tree)
         except BaseException:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
             catalog.taggers, catalog.functions, catalog.points = taggers, functions, points
+            catalog.words, catalog.tag_functions = words, tag_functions
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
 

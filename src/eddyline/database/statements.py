@@ -17,7 +17,7 @@ from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
 EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
-FUNCTION, POINT = "function", "connection point"
+FUNCTION, POINT, WORDS = "function", "connection point", "words"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eddyline.algebra.notation import notation
 from eddyline.binder.connection import Connect, Disconnect, ShowPoints
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import bind_function
 from eddyline.binder.revisions import ShowRevisions
@@ -30,6 +31,7 @@ from eddyline.binder.statement import (
     Withdraw,
     WithdrawLike,
 )
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import Catalog
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
@@ -39,7 +41,7 @@ from eddyline.database.listing import listed
 from eddyline.database.points import connect, disconnect
 from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
-from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
+from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK, WORDS
 from eddyline.database.stream import Pushed
 from eddyline.errors import EddylineError, NotSupported
 from eddyline.language import Statement, parse_script, syntax, to_sql
@@ -91,7 +93,7 @@ class Steps:
 
     def _step(self, step: Step, statement: Statement) -> Result:
         # dropping the query that fails must work when it has failed
-        if not isinstance(step, Withdraw | WithdrawLike | DropFunction | Disconnect | Asking):
+        if not isinstance(step, Withdraw | WithdrawLike | DropFunction | DropWords | Disconnect | Asking):
             self._core.check()
         if isinstance(step, Define):
             self._define(step, statement)
@@ -107,7 +109,9 @@ class Steps:
         elif isinstance(step, DefineFunction):
             self._core.engine.add_function(step.function)
             self._core.remember(FUNCTION, to_sql(statement.tree), Path.cwd(), function=step.function.hash)
-        elif isinstance(step, DropFunction):
+        elif isinstance(step, DefineWords):
+            self._core.remember(WORDS, to_sql(statement.tree), Path.cwd())
+        elif isinstance(step, DropFunction | DropWords):
             self._core.remember(DROP, to_sql(statement.tree), Path.cwd())
         elif isinstance(step, ShowFunctions):
             columns = zip(*step.known, strict=True) if step.known else ((), (), ())
@@ -129,7 +133,7 @@ class Steps:
             self._core.flush_revisions(found)
         elif isinstance(step, Show):
             return self._shown(step)
-        elif isinstance(step, AttachOnce):
+        elif isinstance(step, AttachOnce | DetachOnce | ShowTags):
             raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
         return None
 

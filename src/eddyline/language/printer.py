@@ -96,7 +96,8 @@ class Printer(SparkGenerator):
     def _create_function(self, e: syntax.CreateFunction) -> str:
         exists = "IF NOT EXISTS " if e.args.get("exists") else ""
         arguments = self._comma(e.args["arguments"])
-        head = f"CREATE FUNCTION {exists}{self.sql(e, 'this')}({arguments}) RETURNS {self.sql(e, 'returns')}"
+        what = "TAG FUNCTION" if isinstance(e, syntax.CreateTagFunction) else "FUNCTION"
+        head = f"CREATE {what} {exists}{self.sql(e, 'this')}({arguments}) RETURNS {self.sql(e, 'returns')}"
         options = f" OPTIONS ({self._comma(e.args['options'])})" if e.args.get("options") else ""
         indent = _TAB if self.pretty else ""
         return f"{head}{self._separator()}{indent}USING {self.sql(e, 'using')}{options}"
@@ -104,6 +105,17 @@ class Printer(SparkGenerator):
     def _drop_statement(self, e: syntax.Drop) -> str:
         exists = "IF EXISTS " if e.args.get("exists") else ""
         return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}{' CASCADE' if e.args.get('cascade') else ''}"
+
+    def _create_words(self, e: syntax.CreateWords) -> str:
+        head = f"CREATE TAG {e.args['kind']}{' IF NOT EXISTS' if e.args.get('exists') else ''}"
+        words = self._comma(e.args["words"])
+        if e.args["kind"] == "ACRONYM":
+            return f"{head} {self.sql(e, 'this')} AS {words}"
+        return f"{head} {self.sql(e, 'this')} ({words})" if e.args.get("this") else f"{head} ({words})"
+
+    def _drop_words(self, e: syntax.DropWords) -> str:
+        exists = " IF EXISTS" if e.args.get("exists") else ""
+        return f"DROP TAG {e.args['kind']}{exists} {self.sql(e, 'this')}"
 
     def _create_point(self, e: syntax.CreatePoint) -> str:
         exists = " IF NOT EXISTS" if e.args.get("exists") else ""
@@ -118,6 +130,10 @@ class Printer(SparkGenerator):
         return "SHOW REVISIONS" + "".join(
             f" {word} {self.sql(e, arg)}" for word, arg in parts.items() if e.args.get(arg)
         )
+
+    def _show_tags(self, e: syntax.ShowTags) -> str:
+        parts = {"OF": "this", "LIKE": "pattern"}
+        return "SHOW TAGS" + "".join(f" {word} {self.sql(e, arg)}" for word, arg in parts.items() if e.args.get(arg))
 
     def _explain(self, e: syntax.Explain) -> str:
         mode = f"{e.args['mode']} " if e.args.get("mode") else ""
@@ -161,6 +177,10 @@ class Printer(SparkGenerator):
             fields.append(f"TAG_MODE = {mode if mode in ('OVERWRITE', 'COMBINE') else _quoted(mode)}")
         if fields:
             parts.append(f"WITH {' AND '.join(fields)}")
+        return self._separator().join(parts)
+
+    def _detach(self, e: syntax.DetachTag) -> str:
+        parts = [f"DETACH TAG {self.sql(e, 'this')} FROM {self._comma(e.args['targets'])}", *self._where(e)]
         return self._separator().join(parts)
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -210,7 +230,9 @@ class Printer(SparkGenerator):
         threshold = f"({self.sql(e, 'threshold')})" if e.args.get("threshold") else ""
         untagged = " WITH UNTAGGED" if e.args.get("untagged") else ""
         grouping = "TAG " if isinstance(e.parent, syntax.SelectQuery) else ""
-        return f"{grouping}{e.args['this']}{threshold}{untagged}"
+        name = e.args["this"]
+        shown = name if name.isidentifier() else f"`{name}`"
+        return f"{grouping}{shown}{threshold}{untagged}"
 
     def _order_key(self, e: syntax.OrderKey) -> str:
         descending, nulls_first = bool(e.args.get("descending")), bool(e.args.get("nulls_first"))
@@ -263,6 +285,9 @@ class Printer(SparkGenerator):
         syntax.Setting: _setting,
         syntax.CreateQuery: _create_query,
         syntax.CreateFunction: _create_function,
+        syntax.CreateTagFunction: _create_function,
+        syntax.CreateWords: _create_words,
+        syntax.DropWords: _drop_words,
         syntax.Drop: _drop_statement,
         syntax.DropQueries: lambda self, e: f"DROP QUERIES LIKE {self.sql(e, 'this')}",
         syntax.ShowQueries: lambda self, e: self._show("QUERIES", e),
@@ -270,6 +295,7 @@ class Printer(SparkGenerator):
         syntax.ShowRevisions: _show_revisions,
         syntax.FlushRevisions: _flush_revisions,
         syntax.CreatePoint: _create_point,
+        syntax.ShowTags: _show_tags,
         syntax.ShowPoints: lambda self, e: self._show("CONNECTION POINTS", e),
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
         syntax.Explain: _explain,
@@ -277,12 +303,14 @@ class Printer(SparkGenerator):
         syntax.UpdateRows: _update,
         syntax.DeleteRows: _delete,
         syntax.AttachTag: _attach,
+        syntax.DetachTag: _detach,
         syntax.SelectQuery: _select,
         syntax.ToStream: lambda self, e: f"{e.args['kind']}{self._block(self.sql(e, 'this'))}",
         syntax.Definition: lambda self, e: f"{self.sql(e, 'this')} AS {self._block(self.sql(e, 'query'))}",
         syntax.Tags: lambda self, e: "TAGS",
         syntax.TaggedObjects: lambda self, e: "TAGGED OBJECTS",
         syntax.Source: _source,
+        syntax.TagsOf: lambda self, e: f"TAGS OF {self.sql(e, 'this')}",
         syntax.TagCondition: _group_condition,
         syntax.OrderKey: _order_key,
         syntax.SlideWindow: _slide_window,

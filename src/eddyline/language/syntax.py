@@ -103,8 +103,27 @@ class CreateFunction(exp.Expression):
     }
 
 
+class CreateTagFunction(CreateFunction):
+    """CREATE TAG FUNCTION name (a STRING, b STRING) RETURNS BOOLEAN or DOUBLE USING python OPTIONS (…)."""
+
+
+class CreateWords(exp.Expression):
+    """CREATE TAG GROUP name ('word', …), CREATE TAG SYNONYMS ('word', …), CREATE TAG ACRONYM 'GFC' AS 'meaning', ….
+
+    `kind`: GROUP, SYNONYMS or ACRONYM; synonyms have no name but their first word.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "kind": True, "words": True, "exists": False}
+
+
+class DropWords(exp.Expression):
+    """DROP TAG GROUP name, DROP TAG SYNONYMS 'first word', DROP TAG ACRONYM 'GFC'."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
+
+
 class Drop(exp.Expression):
-    """DROP QUERY / STREAM / TABLE / FUNCTION / CONNECTION POINT; `cascade`: with what is on it."""
+    """DROP QUERY / STREAM / TABLE / FUNCTION / TAG FUNCTION / CONNECTION POINT; `cascade`: with what is on it."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False, "cascade": False}
 
@@ -149,6 +168,12 @@ class ShowPoints(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
+class ShowTags(exp.Expression):
+    """SHOW TAGS [OF stream] [LIKE 'pattern']."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "pattern": False}
+
+
 class SetTick(exp.Expression):
     """SET TICK '1 second'."""
 
@@ -191,6 +216,12 @@ class AttachTag(exp.Expression):
         "lifespan": False,
         "mode": False,
     }
+
+
+class DetachTag(exp.Expression):
+    """DETACH TAG content FROM targets [WHERE …]."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "targets": True, "where": False}
 
 
 # -- queries ----------------------------------------------------------------------------------------------------------
@@ -257,6 +288,12 @@ class Source(exp.Expression):
         "on": False,
         "using": False,
     }
+
+
+class TagsOf(exp.Expression):
+    """`TAGS OF stream` as an item of FROM: the tick-tags of a stream, as tuples."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class TagCondition(exp.Expression):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary, shipped
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import OVERWRITE, TagSpec, TickTag
+from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
+from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Mark, Row, Stamped, StreamElement, TagElement, Values
 from eddyline.reference.functions.casting import Cast, to_text
 from eddyline.reference.value import group_key
@@ -25,6 +26,7 @@ class Attach:
     spec: TagSpec
     tagger: str
     condition: Condition | None = None
+    detached: tuple[Detach, ...] = ()  # what has taken it back from some tuples while it waited
 
 
 class Coverage:
@@ -61,11 +63,21 @@ class Coverage:
         """How many tags are active or wait for their first tuple."""
         return len(self._active) + len(self._past) + len(self._waiting)
 
-    def arrive(self, element: TagElement, condition: Condition | None = None) -> None:
+    def active_tags(self) -> set[TickTag]:
+        """The tags that may cover tuples which are to come."""
+        return {active.tag for active in self._active if not active.used_up}
+
+    def waiting_contents(self) -> list[str]:
+        """What the attachments say that have found no tuple yet."""
+        return [attach.spec.content for attach in self._waiting]
+
+    def arrive(
+        self, element: TagElement, condition: Condition | None = None, detached: tuple[Detach, ...] = ()
+    ) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
         self._arrived += 1
         positions = element.tag.applies_to.positions(self.schema)
-        new = _ActiveTag(self._arrived, element.tag, positions, condition, self._texts)
+        new = _ActiveTag(self._arrived, element.tag, positions, condition, self._texts, detached=list(detached))
         if new.overwrites_any_tuple and not self._is_over(new):
             for active in (*self._past, *self._active) if self._is_late(element.tag.timestamp) else self._active:
                 active.lose(new)
@@ -75,15 +87,34 @@ class Coverage:
     def attach(self, attach: Attach) -> None:
         self._waiting.append(attach)
 
+    def detach(self, detach: Detach) -> None:
+        """Its tagger's tags lose what it takes back, for the tuples that are to come."""
+        self._active = [active for active in self._active if active.detach(detach)]
+        self._past = [active for active in self._past if active.detach(detach)]
+        waiting = (self._without(attach, detach) for attach in self._waiting)
+        self._waiting = [attach for attach in waiting if attach is not None]
+
+    def _without(self, attach: Attach, detach: Detach) -> Attach | None:
+        """What is left of an attachment that waits."""
+        spec = attach.spec
+        positions = Applicability(self.stream, attributes=spec.attributes).positions(self.schema)
+        if not detach.is_about(spec.content, attach.tagger, positions, spec.by_value):
+            return attach
+        if detach.condition is not None:
+            return replace(attach, detached=(*attach.detached, detach))
+        left = (positions or frozenset()) - (detach.fields or frozenset())
+        names = tuple(self.schema.fields[position].name for position in sorted(left))
+        return replace(attach, spec=replace(spec, attributes=names)) if names else None
+
     def make(self, attach: Attach, index: int, tick: int) -> TagElement:
         """Put the tag that `attach` asks for in front of the tuple at `index`."""
         spec = attach.spec
         # A condition cannot be written into the tag's applicability; the one tuple of an instant tag can.
         tuples = (index,) if attach.condition is not None and spec.lifespan is None else None
         self._made += 1
-        type_ = self.dictionary.classify(spec.content)
+        type_ = spec.type or self.dictionary.classify(spec.content)
         element = TagElement(tick, spec.tag(self.stream, attach.tagger, tick, type_, self._made, tuples))
-        self.arrive(element, attach.condition)
+        self.arrive(element, attach.condition, attach.detached)
         return element
 
     def due(self, index: int, stamped: Stamped) -> Iterator[TagElement]:
@@ -91,7 +122,8 @@ class Coverage:
         values = stamped.row.values
         waiting, self._waiting = self._waiting, []
         for attach in waiting:
-            if attach.condition is None or attach.condition(values):
+            satisfied = attach.condition is None or attach.condition(values)
+            if satisfied and not any(detach.concerns(index, stamped) for detach in attach.detached):
                 yield self.make(attach, index, stamped.tick)
             else:
                 self._waiting.append(attach)
@@ -143,34 +175,54 @@ class Coverage:
 
 
 def covered(
-    elements: Iterable[StreamElement | Attach],
+    elements: Iterable[StreamElement | Attach | Detach],
     schema: Schema,
     stream: str,
     dictionary: Dictionary | None = None,
     lateness: int | None = 0,
-) -> Iterator[StreamElement]:
+    coverage: Coverage | None = None,
+) -> Iterator[StreamElement | Detach]:
     """The tuples of a stream with the tags that cover them, each tag still in front of its first tuple.
 
-    A tuple's tags are settled when it arrives: a replacement keeps them, a deletion takes them along.
+    A tuple's tags are settled when it arrives: a replacement keeps them, a deletion takes them along. Only who has
+    attached a tag can take it back: the tuples that have it are then replaced by themselves without it.
     """
-    coverage = Coverage(schema, stream, dictionary, lateness)
-    settled: dict[int, tuple[Mark, ...]] = {}  # of tuples that have any
+    if coverage is None:
+        coverage = Coverage(schema, stream, dictionary, lateness)
+    settled: dict[int, tuple[Stamped, tuple[Mark, ...]]] = {}  # tuples that have any tags, with these
     for element in elements:
         if isinstance(element, Attach):
             coverage.attach(element)
+        elif isinstance(element, Detach):
+            coverage.detach(element)
+            yield from _detached(element, settled)
+            yield element
         elif isinstance(element, Change):
             index, old, new = element.index, element.old, element.new
-            marks = settled.pop(index, ())
+            _, marks = settled.pop(index, (None, ()))
             if old is None and new is not None:
                 yield from coverage.due(index, new)
                 marks = coverage.marks_on(index, new)
             if new is not None and marks:
-                settled[index] = marks
+                settled[index] = new, marks
             yield Change(index, with_marks(old, marks), with_marks(new, marks))
         else:
             if isinstance(element, TagElement):
                 coverage.arrive(element)
             yield element
+
+
+def _detached(detach: Detach, settled: dict[int, tuple[Stamped, tuple[Mark, ...]]]) -> Iterator[Change]:
+    for index, (stamped, marks) in sorted(settled.items()):
+        if detach.is_too_late_for(stamped):
+            continue
+        left = tuple(kept for mark in marks if (kept := detach.after(mark, index, stamped)) is not None)
+        if left != marks:
+            if left:
+                settled[index] = stamped, left
+            else:
+                del settled[index]
+            yield Change(index, with_marks(stamped, marks), with_marks(stamped, left))
 
 
 def with_marks(stamped: Stamped | None, marks: tuple[Mark, ...]) -> Stamped | None:
@@ -188,6 +240,7 @@ class _ActiveTag:
     used_up: bool = False
     losses: list[Mark] = field(default_factory=list)  # to tags that overwrite it, from their time on
     ended: int | None = None  # when it has lost everything
+    detached: list[Detach] = field(default_factory=list)  # what has taken it back, from some of its objects
 
     @property
     def overwrites_any_tuple(self) -> bool:
@@ -208,6 +261,13 @@ class _ActiveTag:
         since = new.tag.timestamp
         if self._left_at(max(since, self.ended or since)) is None:
             self.ended = since if self.ended is None else min(since, self.ended)
+
+    def detach(self, detach: Detach) -> bool:
+        """Give up what is taken back; False if nothing is left."""
+        any_left, _ = detach.left(self.tag, self.fields)
+        if detach.is_about(self.tag.content, self.tag.tagger, self.fields, self.tag.applies_to.by_value):
+            self.detached.append(detach)
+        return any_left or detach.condition is not None
 
     def _left_at(self, tick: int) -> Mark | None:
         """What it still has at a tick after others have overwritten it."""
@@ -233,10 +293,13 @@ class _ActiveTag:
         else:
             fields = frozenset(position for position in left.fields if self._holds(position, values[position]))
             covers = bool(fields)
-        if not covers:
+        mark = Mark(self.tag, fields) if covers else None
+        for detach in self.detached:
+            mark = None if mark is None else detach.after(mark, index, stamped)
+        if mark is None:
             return None
         self.used_up = self.tag.lifespan is None and applies_to.tuples is None
-        return Mark(self.tag, fields)
+        return mark
 
     def _lives_at(self, tick: int) -> bool:
         return self.tag.end is None or self.tag.timestamp <= tick < self.tag.end

@@ -12,12 +12,13 @@ from typing import Any
 from eddyline.algebra import relational, revision, stream, tag, window
 from eddyline.algebra.node import Operator
 from eddyline.errors import InvalidAlgebra
-from eddyline.reference import convert, product, tag_aggregation, tag_join, withholding
+from eddyline.reference import convert, product, tag_aggregation, tag_history, tag_join, withholding
 from eddyline.reference import relational as per_window
 from eddyline.reference import stream as tuples
 from eddyline.reference import tag as tags
 from eddyline.reference import window as windows
 from eddyline.reference.bag import tagged_key
+from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Clock, Stamped, Values
 from eddyline.reference.feed import Feed
 
@@ -124,6 +125,7 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     relational.RelationChanges: lambda n, c, e: convert.relation_changes(e),
     tag.Tagger: lambda n, c, e: tags.tagger(n, e),
     tag.TagSelection: lambda n, c, e: tags.tag_selection(n, e),
+    tag.TagHistory: lambda n, c, e: tag_history.tag_history(n, e),
     tag.TaggedObjectSelection: lambda n, c, e: tags.tagged_object_selection(n, e),
     tag.TagJoin: lambda n, c, left, right: tag_join.tag_join(n, left, right),
     tag.TagAggregation: lambda n, c, e: tag_aggregation.tag_aggregation(n, e),
@@ -143,7 +145,8 @@ class StandingQuery:
         for element in self._elements:
             if isinstance(element, Clock):
                 break
-            changes.append(element)
+            if not isinstance(element, Detach):  # what it did has been told as changes
+                changes.append(element)
         return _as_one_step(changes)
 
 

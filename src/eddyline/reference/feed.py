@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from eddyline.reference.coverage import Attach
+from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Clock, TagElement
 
-Arrived = Change | TagElement | Attach
+Arrived = Change | TagElement | Attach | Detach
 
 
 @dataclass(frozen=True)

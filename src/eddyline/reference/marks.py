@@ -85,6 +85,12 @@ def tag_count(rows: Sequence[Row], sign: str | None, field: int | None) -> int:
     )
 
 
+def tag_score(rows: Sequence[Row], field: int | None) -> float | None:
+    """(plus − minus) / (plus + minus), from −1 to 1; None if nobody has said which (section 3.2, "Sign")."""
+    plus, minus = tag_count(rows, "+", field), tag_count(rows, "-", field)
+    return (plus - minus) / (plus + minus) if plus or minus else None
+
+
 def _moved(fields: frozenset[int] | None, reads: Sequence[frozenset[int]]) -> frozenset[int] | None:
     if fields is None:
         return None

@@ -16,7 +16,7 @@ from eddyline.reference.aggregate import compile_aggregate
 from eddyline.reference.bag import same_rows
 from eddyline.reference.element import Mark, Row, Values, Window, WindowChange, WindowElement
 from eddyline.reference.expression import compile_expression, compile_predicate
-from eddyline.reference.marks import group_marks, project_marks, tag_count
+from eddyline.reference.marks import group_marks, project_marks, tag_count, tag_score
 from eddyline.reference.value import less, row_key
 
 
@@ -102,6 +102,9 @@ def _aggregate_function(expr: Expr, schema: Schema) -> Callable[[Sequence[Row]],
         sign = expr.arguments[0].value if expr.arguments and isinstance(expr.arguments[0], Literal) else None
         field = min(reads(expr, schema), default=None)
         return lambda rows: tag_count(rows, sign, field)
+    if expr.function == "tag_score":
+        field = min(reads(expr, schema), default=None)
+        return lambda rows: tag_score(rows, field)
     over_values = compile_aggregate(expr, schema)
     return lambda rows: over_values([row.values for row in rows])
 

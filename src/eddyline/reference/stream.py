@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, zip_longest
+from typing import Any
 
 from eddyline.algebra.expression import columns_of
 from eddyline.algebra.stream import StreamAcquire, StreamLookup, StreamProject, StreamReceive, StreamSelect
@@ -18,10 +19,10 @@ from eddyline.reference.tag import delayed_tags
 
 def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamElement]:
     """What arrives on an extent, with its tags if the query wants them, with tick and index if it names them."""
-    elements: Iterator[StreamElement]
+    elements: Iterator[Any]
     if node.tick_tags:
         # nothing is forgotten here: however late a tuple, the tags of its time are still known
-        elements = covered(feed.of(node.name), node.declared, node.name, lateness=None)
+        elements = iter(covered(feed.of(node.name), node.declared, node.name, lateness=None))
     else:
         elements = (element for element in feed.of(node.name) if isinstance(element, Change | Clock))
     return _with_implicit(elements) if node.implicit else elements

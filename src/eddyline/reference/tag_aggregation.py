@@ -88,7 +88,7 @@ def window_tag_aggregation(
 def _groups_of(
     node: TagAggregation | WindowTagAggregation, rows: dict[int, Row], dictionary: Dictionary | None
 ) -> TagGroups:
-    groups = TagGroups(node.function, dictionary or shipped(), node.untagged)
+    groups = TagGroups(node.function, dictionary or node.function.dictionary, node.untagged)
     for member, row in rows.items():
         groups.add(member, row)
     return groups

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
+from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary, word_of
 from eddyline.algebra.tag import TagFunction
+from eddyline.algebra.user_function import UserFunction
+from eddyline.errors import InvalidAlgebra
 from eddyline.reference.element import Mark
 
 
@@ -29,6 +33,8 @@ Closeness = Callable[[str, str], float]
 
 def closeness(function: TagFunction, dictionary: Dictionary, occurrences: Occurrences) -> Closeness:
     """The tag function E: for two contents a number above 0 if they match, greater the closer they are, else 0."""
+    if function.definition is not None:
+        return _of_the_user(function.definition, function.threshold)
     return _FUNCTIONS[function.name](function.threshold, dictionary, occurrences)
 
 
@@ -61,6 +67,26 @@ def _jaccard(threshold: float, dictionary: Dictionary, occurrences: Occurrences)
         return shared if shared >= threshold else 0.0
 
     return share
+
+
+def _of_the_user(definition: UserFunction, threshold: float) -> Closeness:
+    """Whether they match, or a score that reaches the threshold; NULL does neither."""
+
+    def close(a: str, b: str) -> float:
+        given = _asked(definition, a, b)
+        if given is None or isinstance(given, bool):
+            return float(bool(given))
+        return float(given) if given >= threshold else 0.0  # NaN reaches nothing
+
+    return close
+
+
+@lru_cache(maxsize=100_000)
+def _asked(definition: UserFunction, a: str, b: str) -> Any:
+    """The same contents always have the same value, and a call costs far more than remembering."""
+    if definition.compute is None:
+        raise InvalidAlgebra(f"the code of {definition.name} is not here")
+    return definition.compute(a, b)
 
 
 _FUNCTIONS: Mapping[str, Callable[[float, Dictionary, Occurrences], Closeness]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag
+from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag, wrong_content
 from eddyline.errors import InvalidTag, nearest
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
@@ -22,6 +22,8 @@ _UNIT_MICROS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
 }
+#: a sum of two of these is far from where 64 bits end
+_LONGEST = 10**18
 #: a list of tuples is held in memory with its tag; whoever means more than this means all
 _MOST_TUPLES = 100_000
 
@@ -43,6 +45,9 @@ def tick_tag(
     content = fields.get("content")
     if not isinstance(content, str) or not content.strip():
         raise InvalidTag(f"a tag needs a content: a text that is not empty, not {_shown(content)}")
+    problem = wrong_content(content)
+    if problem is not None:
+        raise InvalidTag(problem)
     return TickTag(
         content=content,
         applies_to=_applicability(fields.get("applies_to"), stream, schema),
@@ -107,6 +112,8 @@ def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
         )
     if ticks <= 0:
         raise InvalidTag(f"a tag cannot live for {_shown(lifespan)}; an instant tag has the lifespan 'I'")
+    if ticks > _LONGEST:
+        raise InvalidTag(f"{ticks} ticks are too many for a lifespan: no clock goes beyond {_LONGEST}")
     return ticks
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from eddyline.algebra.dictionary import Dictionary, shipped
+from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.tag import TagJoin, TickTag
 from eddyline.reference.element import Change, Clock, Mark, Row, Stamped, StreamElement, TagElement
 from eddyline.reference.stix import StixElement, stix_text
@@ -31,7 +31,7 @@ def tag_join(
     counting the places as they were sent. A match that is gone is withdrawn; one that has got another object is
     withdrawn and sent again behind a new stix. Tags and stixes are not withdrawn: they describe what was sent.
     """
-    join = _Join(node, dictionary or shipped())
+    join = _Join(node, dictionary or node.function.dictionary)
     waiting: list[_Arrival] = []
     for arrivals, clock in _batches(left, right):
         waiting += arrivals

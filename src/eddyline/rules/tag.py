@@ -73,7 +73,7 @@ def _constant(expr: Expr, tagger: Tagger) -> object:
             "TAG_SIGN": spec.sign,
             "TAG_MODE": spec.mode,
             "TAGGER": tagger.tagger,
-            "TAG_TYPE": shipped().classify(spec.content),
+            "TAG_TYPE": spec.type or shipped().classify(spec.content),
         }
         return known.get(expr.name)
     return None

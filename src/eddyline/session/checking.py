@@ -13,7 +13,8 @@ from eddyline.session.functions import in_this_process
 from eddyline.sources import needs_spark, open_source, probably_meant
 
 _DECLARED = re.compile(
-    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)", re.IGNORECASE
+    r"\bCREATE\s+(?:SENSED\s+)?(?:STREAM|TABLE|QUERY|(?:TAG\s+)?FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)",
+    re.IGNORECASE,
 )
 
 
@@ -46,5 +47,6 @@ def _follows(error: EddylineError, text: str, catalog: Catalog) -> bool:
         return False
     name = text[error.position.start : error.position.end].lower().partition("(")[0].strip()
     declared = {found.lower() for found in _DECLARED.findall(text)}
-    known = catalog.extent(name) or catalog.query(name) or catalog.functions.get(name)
+    functions = {**catalog.functions, **catalog.tag_functions}
+    known = catalog.extent(name) or catalog.query(name) or functions.get(name)
     return name in declared and known is None

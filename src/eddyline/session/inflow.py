@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.dictionary import Words, extended
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.key import without_key
 from eddyline.algebra.retention import beyond
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tag import Applicability, Tagger, TagSpec, Withdrawal
 from eddyline.catalog.extent import SENSED, Extent
 from eddyline.errors import BeyondRetention, DuplicateKey, InvalidTag, MissingKey, MissingTime, NoSuchTuple
 from eddyline.reference.coverage import Attach
+from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Clock, TagElement
 from eddyline.reference.expression import compile_expression, compile_predicate
 from eddyline.reference.feed import Arrived, Batch, Feed
@@ -49,6 +50,9 @@ class Inflow:
         self._logs: dict[str, StreamLog] = {}
         self._elements: dict[str, list[Arrived]] = {}
         self._tags = 0
+        self._attached: dict[str, set[tuple[TagSpec, str]]] = {}  # what statements have attached, with its tagger
+        self._tagged: dict[str, None] = {}  # the streams that have tags, in the order in which they got them
+        self._words: dict[tuple[str, str], Words] = {}  # those of the user's own in the dictionary
 
     def add_stream(self, extent: Extent) -> None:
         self._extents[extent.name] = extent
@@ -59,6 +63,13 @@ class Inflow:
 
     def disconnect(self, stream: str, point: str) -> None:
         self._logs[stream].disconnect(point)
+
+    def learn(self, words: Words, gone: bool) -> None:
+        """The types of tags that come from now on are found with these words, or without them."""
+        if gone:
+            self._words.pop(words.key, None)
+        else:
+            self._words[words.key] = words
 
     # -- arrivals -----------------------------------------------------------------------------------------------------
 
@@ -92,10 +103,10 @@ class Inflow:
         extent = self._extents[arrival.extent]
         top = self._logs[extent.name].top
         tick = next((tick for tick in (arrival.tick, top, self.reached) if tick is not None), 0)
-        tag = tick_tag(
-            arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, shipped(), self._tags + 1
-        )
+        known = extended(tuple(self._words.values()))
+        tag = tick_tag(arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1)
         self._tags += 1
+        self._tagged[extent.name] = None
         return TagElement(tick, tag)
 
     def _add(self, stream: str, element: Arrived) -> None:
@@ -152,6 +163,8 @@ class Inflow:
     def attach(self, extent: Extent, tagger: Tagger) -> None:
         """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
         spec = tagger.tag
+        self._attached.setdefault(extent.name, set()).add((spec, tagger.tagger))
+        self._tagged[extent.name] = None
         if tagger.condition is not None:
             condition = compile_predicate(tagger.condition, tagger.input.schema)
             self._add(extent.name, Attach(spec, tagger.tagger, condition))
@@ -159,9 +172,33 @@ class Inflow:
             self._add(extent.name, Attach(spec, tagger.tagger))
         else:
             self._tags += 1
-            type_ = shipped().classify(spec.content)
+            type_ = spec.type or extended(()).classify(spec.content)
             tag = spec.tag(extent.name, tagger.tagger, self.reached, type_, self._tags, None)
             self._add(extent.name, TagElement(self.reached, tag))
+
+    def detach(self, extent: Extent, withdrawal: Withdrawal, schema: Schema) -> bool:
+        """Take back tags that `attach` has attached; False if there is none that could be meant."""
+        fields = Applicability(extent.name, attributes=withdrawal.attributes).positions(extent.schema)
+        where = withdrawal.condition
+        detach = Detach(
+            withdrawal.content,
+            withdrawal.tagger,
+            fields,
+            withdrawal.by_value,
+            None if where is None else compile_predicate(where, schema),
+            self._logs[extent.name].horizon,
+        )
+        found = False
+        for spec, tagger in self._attached.get(extent.name, ()):
+            on = Applicability(extent.name, attributes=spec.attributes).positions(extent.schema)
+            found |= detach.is_about(spec.content, tagger, on, spec.by_value)
+        self._add(extent.name, detach)
+        return found
+
+    @property
+    def tagged_streams(self) -> list[str]:
+        """The streams that any tags have come to."""
+        return list(self._tagged)
 
     # -- batches ------------------------------------------------------------------------------------------------------
 

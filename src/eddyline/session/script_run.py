@@ -15,6 +15,7 @@ from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.user_function import UserFunction
 from eddyline.algebra.window import Scan
 from eddyline.binder.connection import Connect, Disconnect, ShowPoints
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ALGEBRA, ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
@@ -32,9 +33,10 @@ from eddyline.binder.statement import (
     Withdraw,
     WithdrawLike,
 )
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
-from eddyline.errors import EddylineError, Position
+from eddyline.errors import EddylineError, NotSupported, Position
 from eddyline.language import parse_script
 from eddyline.rules import check_rule_names
 from eddyline.sources import Reject, needs_spark
@@ -96,7 +98,7 @@ class ScriptRun(ABC):
         self.queries: Mapping[str, tuple[str, ...]] = {
             step.name: step.query.columns if isinstance(step, Register) else step.columns
             for _, step in self._steps
-            if isinstance(step, Register | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints)
+            if isinstance(step, Register | ShowQueries | ShowFunctions | ShowRevisions | ShowPoints | ShowTags)
         }
         self._rows = self._answers = self._revisions = 0
 
@@ -151,6 +153,15 @@ class ScriptRun(ABC):
             if step.what == ANALYZE:
                 yield from self._flow()
             yield TextAnswer(step.name, notation(step.plan) if step.what == ALGEBRA else self._explained(step))
+        elif isinstance(step, ShowTags):
+            yield from self._flow()
+            self._on_query(step.name, step.columns)
+            yield WindowAnswer(step.name, 0, 1, "+", self._tags_of(step))
+        elif isinstance(step, DetachOnce):
+            yield from self._flow()
+            yield from self._detach(step)
+        elif isinstance(step, DefineWords | DropWords):
+            self._learn(step)
         elif isinstance(step, AttachOnce):
             self._attach(step)
         elif isinstance(step, Insert) and not step.extent.is_stream:
@@ -208,6 +219,17 @@ class ScriptRun(ABC):
     @abstractmethod
     def _attach(self, step: AttachOnce) -> None: ...
 
+    def _detach(self, step: DetachOnce) -> Iterator[Answer]:
+        """Take tags back, and give what that changes."""
+        raise NotSupported("tags are taken back on the reference engine only, so far", hint="use --engine reference")
+
+    def _tags_of(self, step: ShowTags) -> Rows:
+        """The tags that there are."""
+        raise NotSupported("tags are listed by the reference engine only, so far", hint="use --engine reference")
+
+    def _learn(self, step: DefineWords | DropWords) -> None:  # noqa: B027 (statements are bound with their words)
+        """The dictionary changes for the tags of sources that come from here on."""
+
     @abstractmethod
     def _insert_into_table(self, step: Insert) -> None: ...
 
@@ -240,7 +262,7 @@ def uses_tags(text: str) -> bool:
         steps = [step for statement in parse_script(text) for step in binder.bind(statement.tree)]
     except EddylineError:
         return False
-    if any(isinstance(step, AttachOnce) for step in steps):
+    if any(isinstance(step, AttachOnce | DetachOnce | ShowTags) for step in steps):
         return True
     plans = [step.query.plan for step in steps if isinstance(step, Register)]
     plans += [step.plan for step in steps if isinstance(step, Show) and step.what != ALGEBRA]

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import astuple
 from functools import partial
 from typing import Any
 
-from eddyline.algebra.answer import Answer
+from eddyline.algebra.answer import Answer, TagLine
 from eddyline.algebra.node import Operator
 from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.revision_report import Rows
+from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tagging import behind_taggers
 from eddyline.algebra.user_function import UserFunction
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise
-from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.binder.words import DefineWords, DropWords
+from eddyline.catalog.catalog import TAGS, BoundQuery, like
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.errors import NotSupported
 from eddyline.reference.answers import Reporter
 from eddyline.reference.element import Clock
 from eddyline.reference.engine import Context, StandingQuery
 from eddyline.reference.feed import Batch, Feed
+from eddyline.reference.tag_report import TagReport
 from eddyline.rules import optimize
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
@@ -35,6 +40,8 @@ from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_
 
 #: in place of a query's name, for all of them
 ALL = ""
+#: how many tags that never applied are named
+_SHOWN_TAGS = 3
 #: how many arrivals pass between two reports of progress
 _PROGRESS_ROWS = 1_000
 
@@ -101,8 +108,45 @@ class Session(ScriptRun):
     def _revisions_of(self, step: ShowRevisions) -> Rows:
         return revisions_of(step, self._contexts)
 
+    def _learn(self, step: DefineWords | DropWords) -> None:
+        self._inflow.learn(step.words, gone=isinstance(step, DropWords))
+
     def _attach(self, step: AttachOnce) -> None:
         self._inflow.attach(step.extent, step.tagger)
+
+    def _detach(self, step: DetachOnce) -> Iterator[Answer]:
+        if not self._inflow.detach(step.extent, step.withdrawal, step.schema):
+            what = f"no tag {step.withdrawal.content!r} of yours is there on {step.extent.name}, as DETACH TAG says"
+            self._on_warning(f"nothing is taken back: {what}")
+        yield from self._batch()
+
+    def _tags_of(self, step: ShowTags) -> Rows:
+        wanted = like(step.pattern)
+        lines = [line for stream in step.streams for line in self.tags_of(stream)]
+        return tuple(astuple(line) for line in lines if wanted.fullmatch(line.content.lower()))
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of the streams that the script declares."""
+        return [extent.name for extent in self._catalog.extents.values() if extent.is_stream]
+
+    def tags_of(self, stream: str) -> list[TagLine]:
+        """The tags of a stream as they stand."""
+        return self._report(stream).lines()
+
+    def _report(self, stream: str) -> TagReport:
+        extent = self._catalog.extents[stream.lower()]
+        received = StreamReceive(extent.name, extent.schema.renamed(extent.name.rsplit(".", 1)[-1]), tick_tags=True)
+        return TagReport(received, self._inflow.feed, self._taggers_before("")(extent.name))
+
+    def _warn_of_idle_tags(self) -> None:
+        """A tag that never applied to anything is likely to be a mistake."""
+        for stream in self._inflow.tagged_streams:
+            idle = list(dict.fromkeys(self._report(stream).never_applied()))
+            if idle:
+                shown = ", ".join(map(repr, idle[:_SHOWN_TAGS])) + (", …" if len(idle) > _SHOWN_TAGS else "")
+                many = f"{len(idle)} tags never apply" if len(idle) > 1 else "a tag never applies"
+                self._on_warning(f"{many} to any row of {stream}: {shown}")
 
     def _insert_into_table(self, step: Insert) -> None:
         self._tables[step.extent.name] += constants(step.rows)
@@ -205,6 +249,7 @@ class Session(ScriptRun):
 
     def _end(self) -> Iterator[Answer]:
         yield from self._batch(ended=True)
+        self._warn_of_idle_tags()
 
     def _report_progress(self) -> None:
         if self._on_progress is not None:

@@ -158,6 +158,8 @@ class QueryParser(LoopParser):
         elif self._match(TokenType.L_PAREN):
             this = self._query()
             self._need(TokenType.R_PAREN, ") after the sub-query")
+        elif self._is_word("TAGS") and self._word("TAGS", "OF"):
+            this = self._spanned(syntax.TagsOf(this=self._name("a stream")), first)
         else:
             this = self._name("a stream, a table or a sub-query")
         window = self._window()
@@ -186,8 +188,10 @@ class QueryParser(LoopParser):
     def _tag_condition(self, default: str | None = None) -> syntax.TagCondition:
         first = self._curr or self._prev
         name = next((word for word in TAG_FUNCTIONS if self._word(word)), None)
-        if name is None and (default is None or (self._curr and self._curr.token_type == TokenType.VAR)):
-            self._expected(f"a tag function ({', '.join(TAG_FUNCTIONS)})")
+        if name is None and self._curr and self._curr.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+            name = self._identifier("a tag function").name  # one of the user's own
+        if name is None and default is None:
+            self._expected(f"a tag function ({', '.join(TAG_FUNCTIONS)}, or one of your own)")
         threshold = None
         if name is not None and self._match(TokenType.L_PAREN):
             threshold = self._number()

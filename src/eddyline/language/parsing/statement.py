@@ -10,18 +10,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 from eddyline.errors import nearest
 from eddyline.language import syntax
 from eddyline.language.parsing.base import UNITS
-from eddyline.language.parsing.query import QueryParser
+from eddyline.language.parsing.tag import TagParser
 
-_BEGINNINGS = ("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH", "SHOW", "FLUSH")
+_BEGINNINGS = (
+    *("SELECT", "CREATE", "DROP", "SET", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "ATTACH", "DETACH", "SHOW", "FLUSH"),
+)
 _KINDS = {"SENSED": "sensed", "PUSHED": "pushed", "STREAMED": "pushed", "STORED": "stored"}
 _RETENTION = "a length of time such as '10 minutes' or a number of ticks"
 _INTERVAL_UNITS = (
     *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"),
 )
-_TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
 
 
-class StatementParser(QueryParser):
+class StatementParser(TagParser):
     def statements_of(self, tokens: list[Token], sql: str) -> list[exp.Expr]:
         """The statements in a run of tokens: one, or several extents in the papers' notation."""
         self.reset()
@@ -73,6 +74,7 @@ class StatementParser(QueryParser):
             "UPDATE": self._update,
             "DELETE": self._delete,
             "ATTACH": self._attach,
+            "DETACH": self._detach,
             "SHOW": self._show,
             "FLUSH": self._flush,
         }.get(keyword)
@@ -98,6 +100,10 @@ class StatementParser(QueryParser):
             return syntax.CreateQuery(this=name, query=query, settings=settings, **(history or self._history()))
         if self._word("FUNCTION"):
             return self._function()
+        if self._word("TAG", "FUNCTION"):
+            return syntax.CreateTagFunction(**self._function().args)
+        if self._word("TAG"):
+            return self._create_words()
         if self._word("CONNECTION", "POINT"):
             return self._connection_point()
         if self._word("SENSED", "STREAM"):
@@ -107,7 +113,7 @@ class StatementParser(QueryParser):
         elif self._word("TABLE"):
             kind = "stored"
         else:
-            self._expected("SENSED STREAM, STREAM, TABLE, QUERY, FUNCTION or CONNECTION POINT")
+            self._expected("SENSED STREAM, STREAM, TABLE, QUERY, FUNCTION, TAG or CONNECTION POINT")
         exists = self._word("IF", "NOT", "EXISTS") or None
         name = self._name(f"the {'table' if kind == 'stored' else 'stream'}'s name")
         columns = self._in_parentheses(lambda: self._list(self._attribute), "the columns")
@@ -301,7 +307,7 @@ class StatementParser(QueryParser):
 
     # -- small statements ---------------------------------------------------------------------------------------------
 
-    def _drop(self) -> syntax.Drop | syntax.DropQueries:
+    def _drop(self) -> syntax.Drop | syntax.DropQueries | syntax.DropWords:
         if self._word("QUERIES"):
             self._need_word("LIKE", hint="DROP QUERY drops one by its name")
             return syntax.DropQueries(this=self._string("a pattern in quotes"))
@@ -311,10 +317,15 @@ class StatementParser(QueryParser):
                 name = self._name(f"a {kind.lower()}'s name")
                 cascade = self._cascade() if kind == "QUERY" else None
                 return syntax.Drop(this=name, kind=kind, exists=exists, cascade=cascade)
+        if self._word("TAG", "FUNCTION"):
+            exists = self._word("IF", "EXISTS") or None
+            return syntax.Drop(this=self._name("a tag function's name"), kind="TAG FUNCTION", exists=exists)
+        if self._word("TAG"):
+            return self._drop_words()
         if self._word("CONNECTION", "POINT"):
             exists = self._word("IF", "EXISTS") or None
             return syntax.Drop(this=self._name("a connection point's name"), kind="CONNECTION POINT", exists=exists)
-        self._expected("QUERY, QUERIES, STREAM, TABLE, FUNCTION or CONNECTION POINT")
+        self._expected("QUERY, QUERIES, STREAM, TABLE, FUNCTION, TAG or CONNECTION POINT")
 
     def _cascade(self) -> bool | None:
         """Whether connection points go with their query; that they do not may be said too."""
@@ -323,7 +334,7 @@ class StatementParser(QueryParser):
             self._word("RESTRICT")
         return cascade or None
 
-    def _show(self) -> syntax.ShowQueries | syntax.ShowFunctions | syntax.ShowRevisions | syntax.ShowPoints:
+    def _show(self) -> exp.Expr:
         if self._word("CONNECTION", "POINTS"):
             if self._is_word("OF", "ON"):
                 hint = "the column `on` of the list says where each is"
@@ -335,7 +346,9 @@ class StatementParser(QueryParser):
             return syntax.ShowQueries(this=self._pattern_asked())
         if self._word("REVISIONS"):
             return self._revisions_asked()
-        self._expected("QUERIES, FUNCTIONS, REVISIONS or CONNECTION POINTS")
+        if self._word("TAGS"):
+            return self._tags_asked()
+        self._expected("QUERIES, FUNCTIONS, REVISIONS, TAGS or CONNECTION POINTS")
 
     def _revisions_asked(self) -> syntax.ShowRevisions:
         name = self._name("a stream or query") if self._word("OF") else None
@@ -346,9 +359,6 @@ class StatementParser(QueryParser):
     def _flush(self) -> syntax.FlushRevisions:
         self._need_word("REVISIONS", hint="write FLUSH REVISIONS, or FLUSH REVISIONS OF a query")
         return syntax.FlushRevisions(this=self._name("a query") if self._word("OF") else None)
-
-    def _pattern_asked(self) -> exp.Expr | None:
-        return self._string("a pattern in quotes") if self._word("LIKE") else None
 
     def _set(self) -> syntax.SetTick:
         self._need_word("TICK", hint="the only setting is SET TICK '1 second'")
@@ -400,69 +410,3 @@ class StatementParser(QueryParser):
         return syntax.DeleteRows(
             this=name, where=self._expression_needed("a condition") if self._word("WHERE") else None
         )
-
-    # -- tags ---------------------------------------------------------------------------------------------------------
-
-    def _attach(self) -> syntax.AttachTag:
-        self._need_word("TAG")
-        content = self._string("the tag's content in quotes")
-        continuously = self._word("CONTINUOUSLY")
-        self._need_word("TO")
-        targets = self._list(lambda: self._name("a stream, an attribute or an attribute's value"))
-        continuously = self._word("CONTINUOUSLY") or continuously
-        where: exp.Expr | None = None
-        if self._word("WHERE"):
-            where = self._query() if self._at_query() else self._expression_needed("a condition")
-        fields = self._tag_fields() if self._word("WITH") else {}
-        return syntax.AttachTag(this=content, targets=targets, continuously=continuously or None, where=where, **fields)
-
-    def _tag_fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        while self._curr:
-            token = self._curr
-            key = _TAG_FIELDS.get(token.text.upper().replace("_", ""))
-            if key is None:
-                self._expected("TAG_SIGN, TAG_LIFESPAN or TAG_MODE")
-            if key in fields:
-                self._fail(f"{token.text.upper()} is given twice", token)
-            self._advance()
-            self._need(TokenType.EQ, f"= after {token.text}")
-            fields[key] = {"sign": self._tag_sign, "lifespan": self._tag_lifespan, "mode": self._tag_mode}[key]()
-            if not (self._word("AND") or self._match(TokenType.COMMA)) and not self._at_tag_field():
-                break
-        if not fields:
-            self._expected("TAG_SIGN, TAG_LIFESPAN or TAG_MODE")
-        return fields
-
-    def _at_tag_field(self) -> bool:
-        return bool(self._curr) and self._curr.text.upper().replace("_", "") in _TAG_FIELDS
-
-    def _literal(self, text: str, first: Token) -> exp.Literal:
-        return self._spanned(exp.Literal.string(text), first)
-
-    def _tag_sign(self) -> exp.Literal:
-        token = self._curr
-        if not token:
-            self._expected("'+' or '-'")
-        self._advance()
-        return self._literal(token.text, token)
-
-    def _tag_mode(self) -> exp.Literal:
-        token = self._curr
-        if not token:
-            self._expected("OVERWRITE or COMBINE")
-        self._advance()
-        mode = {"O": "OVERWRITE", "C": "COMBINE"}.get(token.text.upper(), token.text.upper())
-        return self._literal(mode, token)
-
-    def _tag_lifespan(self) -> exp.Expr:
-        token = self._curr
-        if not token:
-            self._expected("a lifespan such as 30 MIN or I (instant)")
-        if token.token_type == TokenType.NUMBER:
-            return self._duration()
-        negative = self._match(TokenType.DASH)
-        if negative:
-            self._fail("a tag cannot live for a negative time", token)
-        self._advance()
-        return self._literal("I" if token.text.upper() in ("I", "INSTANT") else token.text, token)

@@ -1,0 +1,81 @@
+"""`eddyline tags`: the list, the picture, and clear answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from eddyline.cli.main import app
+
+SCRIPT = """CREATE STREAM roads (x INTEGER, time INTEGER) TIMESTAMP BY time USING json OPTIONS (path 'r.jsonl');
+SELECT x FROM roads WITH TAGS;
+ATTACH TAG 'High' CONTINUOUSLY TO roads.x WHERE x > 1 WITH TAG_SIGN = '-';
+"""
+ROWS = """{"_op": "#", "time": 1, "_tag": {"content": "Icy", "lifespan": 2}}
+{"x": 1, "time": 1}
+{"x": 2, "time": 2}
+{"x": 3, "time": 3}
+{"_op": "#", "time": 3, "_tag": {"content": "Later"}}
+{"_op": "#", "time": 3, "_tag": {"content": ""}}
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    (tmp_path / "r.jsonl").write_text(ROWS)
+    (tmp_path / "roads.sql").write_text(SCRIPT)
+    return tmp_path / "roads.sql"
+
+
+def tags(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["tags", *map(str, arguments)])
+
+
+def test_tags_are_listed_with_their_counts(script: Path) -> None:
+    done = tags("ROADS", script)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "tag    sign  type       on          tags  active  rows",
+        "High   -     objective  x              2       0     2",
+        "Icy          physical   whole rows     1       0     2",
+        "Later        objective  whole rows     1       1     0",
+    ]
+    assert "1 row set aside: roads 1" in done.stderr
+    assert "a tag never applies to any row of roads: 'Later'" in done.stderr
+
+
+def test_as_json(script: Path) -> None:
+    lines = [json.loads(line) for line in tags("roads", script, "--format", "jsonl").stdout.splitlines()]
+    assert [(line["content"], line["rows"]) for line in lines] == [("High", 2), ("Icy", 2), ("Later", 0)]
+
+
+def test_a_cloud_is_drawn(script: Path) -> None:
+    picture = script.parent / "cloud.png"
+    assert tags("roads", script, "--cloud", picture).exit_code == 0
+    with Image.open(picture) as found:
+        assert found.size == (1600, 1000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("roads", "--cloud", "cloud.jpg"), "cloud.jpg is no name of a PNG file"),
+        (("roads", "--cloud", "no/such/folder/cloud.png"), "cannot write"),
+        (("road",), "did you mean roads?"),
+    ],
+)
+def test_what_is_wrong_is_said(script: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = tags(arguments[0], script, *arguments[1:])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_stream_without_tags(script: Path) -> None:
+    script.write_text("CREATE STREAM s (x INTEGER);")
+    done = tags("s", script)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "s has no tags" in done.stderr
