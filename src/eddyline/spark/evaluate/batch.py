@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eddyline.algebra.schema import Schema
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.segment import DIFF, INDEX, MARKS, TICK, Segment
 from eddyline.spark.evaluate.frames import Frame, Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.literal import back_quoted, spark_type
@@ -85,13 +85,25 @@ class Batch:
     settled: Spans = NOTHING  # where nothing can change any more, so that all is shown as it is
     looked: list[Spans] = field(default_factory=list)  # told where something may have been said before
 
-    def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
-        """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""
+    def read(self, log: Log, segments: Sequence[Segment], marks: bool = False) -> Frame:
+        """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …
+
+        With `marks`, the marks of each tuple stand behind its values; segments without any have no such column.
+        """
         own = {name: spark_type(f.type) for name, f in zip(log.columns, log.schema.fields, strict=True)}
         fields = {INDEX: "BIGINT", TICK: "BIGINT", DIFF: "TINYINT", **own}
         columns = [INDEX, TICK, DIFF, *(f"{back_quoted(name)} AS c{i}" for i, name in enumerate(log.columns))]
         self.on_read(sum(segment.rows for segment in segments))
-        return self.frames.read([segment.path for segment in segments], fields, columns)
+        if not marks:
+            return self.frames.read([segment.path for segment in segments], fields, columns)
+        behind = f"c{len(log.columns)}"
+        marked = [segment.path for segment in segments if segment.marked]
+        others = [segment.path for segment in segments if not segment.marked]
+        plain = self.frames.read(others, fields, [*columns, f"CAST(NULL AS STRING) AS {behind}"])
+        if not marked:
+            return plain
+        own = self.frames.read(marked, {**fields, MARKS: "STRING"}, [*columns, f"{MARKS} AS {behind}"])
+        return own.unionAll(plain) if others else own
 
 
 def columns_of(width: int) -> list[str]:
