@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eddyline.algebra.answer import TagView
 from eddyline.algebra.stix import stix_text
@@ -18,6 +19,8 @@ from eddyline.algebra.tag import Applicability, TickTag
 
 #: what columns of marks are called in plans, with a number behind it; no column of a user's is
 MARKS = "$tags"
+#: what the column is called that tells tick-tags from tuples, where both are in one stream
+KIND = "$kind"
 #: what made a tag: somebody who put it into the stream, or a query that tags tuple by tuple
 GIVEN, MADE = 0, 1
 
@@ -33,7 +36,7 @@ class MarkText(NamedTuple):
     timestamp: int
     made: int
     number: int
-    stream: str
+    objects: str | tuple[object, ...]  # the stream; in the text of a tag itself, all that it applies to
     tagger: str
     content: str
     sign: str | None
@@ -52,11 +55,13 @@ class MarkText(NamedTuple):
 
     @property
     def tick_tag(self) -> TickTag:
-        """The tag itself, as far as a mark tells: what it is on was settled when it covered the tuple."""
-        on = Applicability(self.stream)
+        """The tag itself, as far as the text tells what it is on."""
+        applies_to = Applicability(self.objects) if isinstance(self.objects, str) else _applicability(self.objects)
+        if self.made and self.lifespan is None:
+            applies_to = replace(applies_to, tuples=(self.number,))
         return TickTag(
             self.content,
-            on,
+            applies_to,
             self.tagger,
             self.timestamp,
             self.type,
@@ -67,17 +72,24 @@ class MarkText(NamedTuple):
         )
 
 
+def _applicability(on: tuple[Any, ...]) -> Applicability:
+    stream, tuples, attributes, pattern, by_value, values = on
+    names = None if attributes is None else tuple(attributes)
+    return Applicability(stream, None if tuples is None else tuple(tuples), names, pattern, by_value, values)
+
+
 Marks = tuple[MarkText, ...]
 
 
-def mark_of(tag: TickTag, fields: Iterable[int] | None, made: int = GIVEN) -> MarkText:
-    """The mark that a tag leaves on some fields of a tuple."""
+def mark_of(tag: TickTag, fields: Iterable[int] | None, made: int = GIVEN, whole: bool = False) -> MarkText:
+    """The mark that a tag leaves on some fields of a tuple; with `whole`, it tells all that the tag applies to."""
     on = None if fields is None else tuple(sorted(fields))
+    to = tag.applies_to
     return MarkText(
         tag.timestamp,
         made,
         tag.number,
-        tag.applies_to.stream,
+        (to.stream, to.tuples, to.attributes, to.attribute_pattern, to.by_value, to.values) if whole else to.stream,
         tag.tagger,
         tag.content,
         tag.sign,
@@ -104,8 +116,18 @@ def read_all(texts: str | None) -> list[Marks]:
     return [] if texts is None else [_marks(marks) for marks in json.loads(f"[{texts}]")]
 
 
-def _marks(given: list[list[object]]) -> Marks:
-    return tuple(MarkText(*mark[:-1], None if mark[-1] is None else tuple(mark[-1])) for mark in given)  # type: ignore[arg-type, misc]
+def _marks(given: list[list[Any]]) -> Marks:
+    return tuple(map(_mark, given))
+
+
+def _mark(given: list[Any]) -> MarkText:
+    on, fields = given[3], given[-1]
+    return MarkText(
+        *given[:3],
+        on if isinstance(on, str) else tuple(tuple(part) if isinstance(part, list) else part for part in on),
+        *given[4:-1],
+        None if fields is None else tuple(fields),
+    )
 
 
 # -- what becomes of them: `reference.marks` says the same of the reference engine's ------------------------------------
@@ -171,7 +193,7 @@ def _spread(mark: MarkText, width: int, offset: int) -> list[int]:
 
 
 def _when(mark: MarkText) -> tuple[int, int, int, str, tuple[int, ...]]:
-    return (*mark[:4], mark.fields or ())
+    return mark.timestamp, mark.made, mark.number, str(mark.objects), mark.fields or ()
 
 
 # -- as they are shown ------------------------------------------------------------------------------------------------

@@ -85,11 +85,16 @@ def _each(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | N
     return made.take(encoded.indices)
 
 
+def selected(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
+    """Those of the marks that satisfy a search, each for itself."""
+    return _each(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
+
+
 def found(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Whether marks satisfy a search; no marks do not."""
     return pc.fill_null(_each(tags, lambda text: search(of.read(text)), pa.bool_()), False)
 
 
-def search_function(search: Callable[[of.Marks], bool]) -> Callable[[pa.Array], pa.Array]:
-    """A search as a function on columns, which can be sent to workers."""
-    return partial(found, search)
+def with_search(code: Callable[..., pa.Array], search: Callable[[of.Marks], bool]) -> Callable[[pa.Array], pa.Array]:
+    """A function with its search, which can be sent to workers."""
+    return partial(code, search)

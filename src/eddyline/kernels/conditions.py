@@ -26,6 +26,6 @@ def satisfied(rows: pa.Table, condition: str) -> Any:
                 _kernel.execute(statement)
         _kernel.register("arriving", named)
         text = kernel_sql(f"{condition} AS holds")[0]
-        found = _kernel.execute(f"SELECT {text} FROM arriving").to_arrow_table().column("holds")
+        found = _kernel.sql(f"SELECT {text} FROM arriving").to_arrow_table().column("holds")
         _kernel.unregister("arriving")
     return pc.fill_null(found, False).to_numpy()

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra import marks
-from eddyline.algebra.answer import Answer, RelationAnswer, TagView, TupleAnswer, WindowAnswer
-from eddyline.algebra.marks import MARKS
+from eddyline.algebra.answer import Answer, RelationAnswer, TagAnswer, TagView, TupleAnswer, WindowAnswer
+from eddyline.algebra.marks import KIND, MARKS
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -201,6 +201,8 @@ def answers(shape: Reading, table: pa.Table) -> Iterator[Answer]:
         yield from _windows(shape, table)
     elif shape.kind == "relation":
         yield from _relation(shape, table)
+    elif shape.kind == "tags":
+        yield from _told(shape, table)
     else:
         yield from _tuples(shape, table)
 
@@ -281,6 +283,30 @@ def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
         else:
             said.append(_tuple(shape, tags, come, tick[come], at, "=", rows[come], rows[gone]))
     yield from sorted(said, key=lambda answer: answer.op == "+")  # corrections first, then what is new
+
+
+def _told(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+    """Tags where they stand in the stream, and the tuples behind them.
+
+    What a query has made for a tuple is told once: a correction of the tuple that keeps it does not tell it again.
+    """
+    is_tag = pc.equal(table.column(KIND), "#")
+    tuples = table.filter(pc.invert(is_tag))
+    by_index = {answer.index: answer for answer in _tuples(shape, tuples) if isinstance(answer, TupleAnswer)}
+    ordered = table.sort_by([(INDEX, "ascending"), (KIND, "descending"), (DIFF, "ascending")])
+    known: set[tuple[int, str]] = set()
+    said: list[tuple[int, Answer]] = []
+    columns = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF, KIND, MARKS))
+    for index, tick, diff, kind, text in zip(*columns, strict=True):
+        for mark in marks.read(text):
+            made = mark.number, mark.tagger
+            if diff < 0:
+                known.add(made)
+            elif not (mark.made and made in known):
+                said.append((index, TagAnswer(shape.query, tick, mark.tick_tag)))
+        if kind != "#" and index in by_index and (diff > 0 or by_index[index].op == "-"):
+            said.append((index, by_index.pop(index)))
+    yield from (answer for _, answer in said)
 
 
 def _tuple(

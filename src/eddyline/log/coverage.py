@@ -66,6 +66,7 @@ class Coverage:
         self._schema, self._stream, self._texts = schema, stream, texts
         self._active: list[_Active] = []
         self._waiting: list[Attachment] = []
+        self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
         self._reached_tick = reached
         self._reached_index = 0
 
@@ -118,6 +119,7 @@ class Coverage:
         type_ = shipped().classify(spec.content)
         tag = spec.tag(self._stream, attachment.tagger, tick, type_, attachment.number, tuples)
         self.arrive(tag, attachment.condition)
+        self.made.append((index, tag))
 
     def _laid(self, stretch: Stretch) -> Sequence[str | None]:
         if not len(stretch):
@@ -179,9 +181,8 @@ class _Active:
         """The fields that it still has at a tick, None for the whole tuple; False if nothing is left."""
         left = self.fields
         for since, lost in self.losses:
-            if since <= tick:
-                if left is None or not (left := left - (lost or frozenset())):
-                    return False
+            if since <= tick and (left is None or not (left := left - (lost or frozenset()))):
+                return False
         return left
 
     def on(self, stretch: Stretch, texts: Sequence[ValueText]) -> tuple[Array, list[Fields]]:

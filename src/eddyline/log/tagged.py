@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.marks import mark_of, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
 from eddyline.catalog.extent import Extent
@@ -32,6 +33,8 @@ from eddyline.log.storage import Storage
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+#: bits for the number of tags between two tuples
+_TAGS_BETWEEN = 20
 
 
 class TagReading(Protocol):
@@ -83,8 +86,10 @@ class TaggedStream:
         before = [s for s in state.segments if first is None or s.seq[1] < first]
         latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
         self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest)
+        self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         for rows in () if first is None else _since(first, state, storage, extent):
             self._covered(rows, lambda place, problem: None)
+        self._coverage.made.clear()
         self._coverage.forget_before(extent.horizon(state.top))
 
     def __len__(self) -> int:
@@ -106,7 +111,8 @@ class TaggedStream:
             set_aside(int(np.searchsorted(places, place)), problem.message)
 
         places = np.flatnonzero(_is(rows, OP, "#"))
-        marks = self._of_all(rows, self._covered(rows, refused), state)
+        new, told = self._covered(rows, refused)
+        marks = self._of_all(rows, new, told, state)
         if marks.null_count < len(marks):
             rows = rows.append_column(MARKS, marks)
         self._coverage.forget_before(self._extent.horizon(_top(rows, state.top)))
@@ -114,32 +120,70 @@ class TaggedStream:
             kept = np.ones(rows.num_rows, bool)
             kept[wrong] = False
             rows = rows.filter(pa.array(kept))
-        return rows
+        made, self._coverage.made = self._coverage.made, []
+        return self._with_made(rows, made) if made else rows
 
-    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> pa.Array:
-        """The marks of the new tuples among rows, in their order; tags take their places on the way."""
+    def _with_made(self, rows: pa.Table, made: Sequence[tuple[int, TickTag]]) -> pa.Table:
+        """Tags that have found their places stand there, in front of their first tuples."""
+        index = np.where(_is(rows, OP, "+"), rows.column(INDEX).to_numpy(), -1)
+        before = np.array([int(np.flatnonzero(index == at)[0]) for at, _ in made])
+        tags = pa.table(
+            {
+                INDEX: pa.array([at - 1 for at, _ in made], pa.int64()),
+                TICK: pa.array([tag.timestamp for _, tag in made], pa.int64()),
+                DIFF: pa.array([0] * len(made), pa.int8()),
+                OP: pa.array(["#"] * len(made)),
+                MARKS: pa.array([self._told(tag) for _, tag in made], pa.string()),
+            }
+        )
+        together = pa.concat_tables([rows, tags], promote_options="default").select(rows.column_names)
+        places = np.concatenate([np.arange(rows.num_rows), before - 0.5])
+        together = together.take(pa.array(np.argsort(places, kind="stable")))
+        first = rows.column(SEQ)[0].as_py()
+        seq = pa.array(first + np.arange(together.num_rows))
+        return together.set_column(together.column_names.index(SEQ), SEQ, seq)
+
+    def _told(self, tag: TickTag) -> str | None:
+        return written([mark_of(tag, tag.applies_to.positions(self._extent.schema), whole=True)])
+
+    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> tuple[pa.Array, list[str | None]]:
+        """The marks of the new tuples among rows, in their order, and the texts of the tags.
+
+        Tags take their places on the way. Their numbers tell how many tuples came before them, and how many tags since.
+        """
         new = np.flatnonzero(_is(rows, OP, "+"))
         tuples = rows if len(new) == rows.num_rows else rows.take(pa.array(new))
         index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
         stretch = Stretch(tuples.select(self._extent.schema.names), index, tick)
         parts: list[str | None] = []
+        told: list[str | None] = []
         done = 0
         for place in np.flatnonzero(_is(rows, OP, "#")).tolist():
             upto = int(np.searchsorted(new, place))
             if upto > done:
                 parts += self._coverage.covered(stretch.slice(done, upto))
                 done = upto
+            text, tick, last = (rows.column(name)[place].as_py() for name in (TAG, TICK, INDEX))
+            tag = None
             try:
-                self._arrive(*(rows.column(name)[place].as_py() for name in (TAG, TICK, SEQ)))
+                if text is not None:  # or it is there as it was made
+                    tag = self._arrive(text, tick, self._number(last))
             except InvalidTag as problem:
                 refused(place, problem)
+            told.append(None if tag is None else self._told(tag))
         parts += self._coverage.covered(stretch.slice(done, len(stretch)))
-        return pa.array(parts, pa.string())
+        return pa.array(parts, pa.string()), told
 
-    def _arrive(self, text: str, tick: int, number: int) -> None:
+    def _number(self, last: int) -> int:
+        self._since = self._since + 1 if last == self._last else 0
+        self._last = last
+        return (last << _TAGS_BETWEEN) + self._since
+
+    def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
         if not text.startswith(_ATTACHED):
-            self._coverage.arrive(self._reading.tick_tag(json.loads(text), self._extent, tick, number))
-            return
+            tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
+            self._coverage.arrive(tag)
+            return tag
         value = json.loads(text.removeprefix(_ATTACHED))
         spec = dict(value["spec"])
         spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
@@ -148,13 +192,15 @@ class TaggedStream:
             where, schema = pickle.loads(base64.b64decode(value["where"]))
             condition = self._reading.condition(where, schema)
         self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
+        return None
 
-    def _of_all(self, rows: pa.Table, new: pa.Array, state: StreamState) -> pa.Array:
-        """The marks of all rows: a tuple's are settled when it comes, a revision hands them on."""
+    def _of_all(self, rows: pa.Table, new: pa.Array, told: Sequence[str | None], state: StreamState) -> pa.Array:
+        """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""
         plus = _is(rows, OP, "+")
         marks = np.full(rows.num_rows, -1, np.int64)
         marks[plus] = np.arange(len(new))
-        known = new
+        known = pa.concat_arrays([new, pa.array(told, pa.string())])
+        marks[_is(rows, OP, "#")] = len(new) + np.arange(len(told))
         revised = np.flatnonzero(_is(rows, OP, "=") | _is(rows, OP, "-"))
         if len(revised):
             index = rows.column(INDEX).to_numpy()[revised]
@@ -166,8 +212,8 @@ class TaggedStream:
             if earlier.num_rows:
                 at = np.minimum(at, earlier.num_rows - 1)
                 found = earlier.column(INDEX).to_numpy()[at] == index[~here]
-                marks[revised[~here]] = np.where(found, len(new) + at, -1)
-                known = pa.concat_arrays([new, earlier.column(MARKS).combine_chunks()])
+                marks[revised[~here]] = np.where(found, len(known) + at, -1)
+                known = pa.concat_arrays([known, earlier.column(MARKS).combine_chunks()])
         return known.take(pa.array(marks, mask=marks < 0))
 
 
@@ -182,7 +228,8 @@ def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) 
     wanted = pa.array(indexes, pa.int64())
     for segment in segments if len(indexes) else ():
         if segment.marked and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
-            table = storage.read_table(segment.path, [INDEX, MARKS])
+            table = storage.read_table(segment.path, [INDEX, DIFF, MARKS])
+            table = table.filter(pc.not_equal(table.column(DIFF), 0)).drop_columns([DIFF])
             rows = pc.and_(pc.is_in(table.column(INDEX), value_set=wanted), pc.is_valid(table.column(MARKS)))
             found.append(table.filter(rows))
     together = pa.concat_tables(found).sort_by(INDEX)

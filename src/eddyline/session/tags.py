@@ -9,11 +9,11 @@ from typing import Any
 
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
-from eddyline.algebra.marks import MARKS, Marks
+from eddyline.algebra.marks import KIND, MARKS, Marks
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
 from eddyline.algebra.tagging import behind_taggers
-from eddyline.catalog.catalog import BoundQuery
+from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.log.coverage import Condition, ValueText
 from eddyline.reference.expression import compile_predicate
@@ -22,7 +22,7 @@ from eddyline.reference.tag import tag_values
 from eddyline.reference.tag_input import tick_tag
 from eddyline.rules import optimize
 from eddyline.spark.tags.conditions import condition
-from eddyline.spark.tags.lowering import has_tags, lowered
+from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
 
 
 @dataclass(frozen=True)
@@ -86,5 +86,7 @@ def on_spark(
 ) -> BoundQuery:
     """A query with tags as Spark runs it: where tags go, a column of marks goes, behind its own columns."""
     plan = optimize(behind_taggers(query.plan, taggers_of), frozenset(without_rules)).plan
+    if query.kind == TAGS:
+        return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
     columns = (*query.columns, MARKS) if query.with_tags else query.columns
     return replace(query, plan=lowered(plan, searching, query.with_tags), columns=columns)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from eddyline.algebra.marks import MARKS, is_marks
+from eddyline.algebra.marks import KIND, MARKS, is_marks
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.retention import reaching
@@ -283,6 +283,8 @@ class Engine:
             self.classes.stands_alone(shape, standing.beginning, how_many)
 
     def reading(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
+        if query.columns[-1:] == (KIND,):
+            return Reading(name, query.kind, query.columns[:-2], seat)
         if not query.with_tags or query.columns[-1:] != (MARKS,):
             return Reading(name, query.kind, query.columns, seat)
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in query.plan.walk())

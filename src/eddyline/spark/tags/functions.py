@@ -62,7 +62,12 @@ def added(marks: TypedExpr, tick: TypedExpr, index: TypedExpr, rest: str) -> Typ
 
 def found(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
     """Whether marks satisfy a search, which can be pickled."""
-    return _call(_made("found", (STRING,), BOOLEAN, tags.search_function(search)), marks)
+    return _call(_made("found", (STRING,), BOOLEAN, tags.with_search(tags.found, search)), marks)
+
+
+def selected(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
+    """Those of the marks that satisfy a search."""
+    return _call(_made("selected", (STRING,), STRING, tags.with_search(tags.selected, search)), marks)
 
 
 @cache

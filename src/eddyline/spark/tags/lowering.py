@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Named, TypedExpr, columns_of
-from eddyline.algebra.marks import MADE, MARKS, is_marks, mark_of
+from eddyline.algebra.marks import KIND, MADE, MARKS, is_marks, mark_of
 from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
     RelationChanges,
@@ -48,17 +48,18 @@ from eddyline.algebra.tag import (
     TagSelection,
     WindowTagAggregation,
 )
-from eddyline.algebra.types import BIGINT, STRING
+from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
 from eddyline.spark.tags import functions as of
 
 #: makes a search among marks of what a query asks of tags
 Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
+#: the kind of a row that is a tick-tag
+_TAG = "#"
 _LEAVES = (StreamReceive, StreamAcquire)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
 _LATER = {
-    TagSelection: "SELECT TAGS",
     TagJoin: "a tag join",
     TagAggregation: "GROUP BY TAG",
     WindowTagAggregation: "GROUP BY TAG",
@@ -78,6 +79,30 @@ def lowered(plan: Operator, searching: Searching, with_tags: bool) -> Operator:
     return _settled(plan, made if made.marks is not None else replace(made, marks=Literal(None, STRING)))
 
 
+def lowered_tags(plan: Operator, searching: Searching) -> Operator:
+    """The plan of a query that shows tick-tags themselves: a stream in which tags are rows as tuples are.
+
+    Behind the columns of a tuple stand the tags that are told in front of it, and which of both a row is. SELECT TAGS
+    has rows of tags alone.
+    """
+    making = _Lowering(searching)
+    if not isinstance(plan, TagSelection):
+        stream, told, kind = making.elements(plan)
+        return _shown(plan, stream, told, kind)
+    stream, told, kind = making.elements(plan.input)
+    if plan.predicate != TagPredicate():
+        told = of.selected(told, searching(plan.predicate, plan.input.schema))
+    # they are looked at twice, so they are written down once
+    shown = cast(StreamOp, _shown(plan, stream, told, Literal(_TAG, STRING)))
+    has_some = Call("not", (Call("is null", (Column(MARKS, STRING),), BOOLEAN),), BOOLEAN)
+    return StreamSelect(has_some, shown)
+
+
+def _shown(plan: Operator, stream: Operator, told: TypedExpr, kind: TypedExpr) -> StreamProject:
+    columns = [Named(_column(field), field.name) for field in plan.schema.fields]
+    return StreamProject((*columns, Named(told, MARKS), Named(kind, KIND)), cast(StreamOp, stream))
+
+
 @dataclass(frozen=True)
 class _Lowered:
     plan: Operator
@@ -90,9 +115,7 @@ class _Lowering:
         self._numbers = count(1)
 
     def of(self, node: Operator) -> _Lowered:
-        if type(node) in _LATER:
-            what = _LATER[type(node)]
-            raise NotSupported(f"{what} runs on the reference engine only, so far", hint="use --engine reference")
+        _refuse(node)
         if isinstance(node, _LEAVES):
             return self._leaf(node)
         below = [self.of(operator) for operator in node.inputs]
@@ -118,6 +141,28 @@ class _Lowering:
             return self._to_stream(node, below[0])
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
 
+    def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
+        """A stream with its tags as rows: the plan, the tags that are told with each row, and what kind of row it is."""
+        if isinstance(node, _LEAVES):
+            relation = node.declared.fields[0].relation
+            marks, kind = Field(self._name(), STRING, relation), Field(KIND, STRING, relation)
+            plan = replace(node, declared=node.declared + Schema((marks, kind)), tick_tags=False)
+            is_tag = Call("=", (_column(kind), Literal(_TAG, STRING)), BOOLEAN)
+            return plan, Call("case", (is_tag, _column(marks)), STRING), _column(kind)
+        if isinstance(node, StreamAlias):
+            plan, told, kind = self.elements(node.input)
+            return node.with_inputs(plan), _renamed(told, node.relation), _renamed(kind, node.relation)
+        _refuse(node)
+        if not isinstance(node, Tagger):
+            raise NotSupported(
+                "SELECT TAGS with conditions on tuples runs on the reference engine only, so far",
+                hint="use SELECT TAGGED OBJECTS … WITH TAGS, or --engine reference",
+            )
+        plan, told, kind = self.elements(node.input)
+        plan, marks = self._made_by(node, plan, told, whole=True)
+        is_tag = Call("=", (kind, Literal(_TAG, STRING)), BOOLEAN)
+        return plan, Call("case", (is_tag, told, marks), STRING), kind
+
     def _name(self) -> str:
         return f"{MARKS}{next(self._numbers)}"
 
@@ -133,25 +178,25 @@ class _Lowering:
 
         With OVERWRITE the last one takes away what earlier ones of the same tagger said of the tuple, so it is alone.
         """
+        return _Lowered(*self._made_by(node, below.plan, below.marks or Literal(None, STRING)))
+
+    def _made_by(
+        self, node: Tagger, below: Operator, had: TypedExpr, whole: bool = False
+    ) -> tuple[Operator, TypedExpr]:
         spec = node.tag
         if not node.continuous or (spec.lifespan is not None and spec.mode == COMBINE):
             raise NotSupported(
                 "tags that a query makes for each tuple and that live on in others run on the reference engine only",
                 hint="leave TAG_LIFESPAN or TAG_MODE = COMBINE away, or use --engine reference",
             )
-        plan = _with_places(below.plan)
+        plan = _with_places(below)
         leaf = _leaf_of(plan)
         relation = leaf.declared.fields[0].relation
         tag = spec.tag(leaf.name, node.tagger, 0, shipped().classify(spec.content), 0)
         fields = tag.applies_to.positions(_original(leaf.declared))
-        if fields == frozenset():
-            return _Lowered(plan, below.marks)
-        had = below.marks or Literal(None, STRING)
         tick, index = (Column(name, BIGINT, relation) for name in (TICK, INDEX))
-        marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE)))
-        if node.condition is not None:
-            marks = Call("case", (node.condition, marks, had), STRING)
-        return _Lowered(plan, marks)
+        marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE, whole)))
+        return plan, marks if node.condition is None else Call("case", (node.condition, marks, had), STRING)
 
     def _tagged_objects(self, node: TaggedObjectSelection, below: _Lowered) -> _Lowered:
         assert below.marks is not None
@@ -220,6 +265,12 @@ class _Lowering:
         return _Lowered(node.with_inputs(plan), _column(field))
 
 
+def _refuse(node: Operator) -> None:
+    what = _LATER.get(type(node))
+    if what is not None:
+        raise NotSupported(f"{what} runs on the reference engine only, so far", hint="use --engine reference")
+
+
 def _settled(original: Operator, made: _Lowered) -> Operator:
     """The plan with the fields that it had, and behind them its marks, if it has any."""
     fields, now = original.schema.fields, made.plan.schema.fields
@@ -237,12 +288,17 @@ def _settled(original: Operator, made: _Lowered) -> Operator:
 
 
 def _alias(node: StreamAlias | WindowAlias, below: _Lowered) -> _Lowered:
-    def renamed(expr: Expr) -> Expr | None:
-        return replace(expr, relation=node.relation) if isinstance(expr, Column) else None
-
     assert below.marks is not None
-    marks = cast(TypedExpr, below.marks.rewrite(renamed))
-    return _Lowered(node.with_inputs(below.plan), marks)
+    return _Lowered(node.with_inputs(below.plan), _renamed(below.marks, node.relation))
+
+
+def _renamed(expr: TypedExpr, relation: str) -> TypedExpr:
+    """An expression over fields that are known under another name of their relation."""
+
+    def renamed(part: Expr) -> Expr | None:
+        return replace(part, relation=relation) if isinstance(part, Column) else None
+
+    return cast(TypedExpr, expr.rewrite(renamed))
 
 
 def _with_places(plan: Operator) -> Operator:
@@ -265,7 +321,7 @@ def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
 
 
 def _original(schema: Schema) -> Schema:
-    return Schema(tuple(field for field in schema.fields if not is_marks(field.name)))
+    return Schema(tuple(field for field in schema.fields if not is_marks(field.name) and field.name != KIND))
 
 
 def _collected(marks: TypedExpr) -> Aggregate:
