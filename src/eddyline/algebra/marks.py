@@ -130,7 +130,7 @@ def _mark(given: list[Any]) -> MarkText:
     )
 
 
-# -- what becomes of them: `reference.marks` says the same of the reference engine's ------------------------------------
+# -- what becomes of them: `reference.marks` says the same of the reference engine's -----------------------------------
 
 
 def projected(marks: Marks, reads: Sequence[Sequence[int]]) -> Marks:

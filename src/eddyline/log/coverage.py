@@ -1,7 +1,7 @@
 """Which tick-tags cover which tuples, for whole stretches of tuples at once (semantics section 6).
 
-It says what `reference.coverage` says tuple by tuple. Between two tags the tags at hand are the same, so each of them is
-laid over all tuples of the stretch as an array, and the tuples that have the same tags share one text.
+It says what `reference.coverage` says tuple by tuple. Between two tags the tags at hand are the same, so each of them
+is laid over all tuples of the stretch as an array, and the tuples that have the same tags share one text.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class _Lowering:
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
 
     def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
-        """A stream with its tags as rows: the plan, the tags that are told with each row, and what kind of row it is."""
+        """A stream with its tags as rows: the plan, the tags that are told with a row, and what kind of row it is."""
         if isinstance(node, _LEAVES):
             relation = node.declared.fields[0].relation
             marks, kind = Field(self._name(), STRING, relation), Field(KIND, STRING, relation)
