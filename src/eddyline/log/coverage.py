@@ -193,10 +193,10 @@ class _Active:
             return codes, []
         found: list[Fields] = []
         since = np.array([tick for tick, _ in self.losses], np.int64)
-        level = np.searchsorted(since, stretch.tick, side="right") if len(since) else np.zeros(len(stretch), np.int64)
+        level: Array = np.searchsorted(since, stretch.tick, side="right")
         lefts = {at: self._left_at(int(since[at - 1]) if at else -(2**63)) for at in np.unique(level[covers]).tolist()}
         for at, left in lefts.items():
-            if left is not False and left is None:
+            if left is None:
                 rows = covers & (level == at)
                 if self.tag.applies_to.values is not None:
                     rows &= self._matching(stretch, range(stretch.values.num_columns), texts).any(axis=1)
