@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
 from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, Register, Step, Vocabulary, Withdraw
@@ -40,7 +39,7 @@ from eddyline.log.journal import Flush
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
-from eddyline.rules import optimize
+from eddyline.session.tags import Understanding
 from eddyline.sources import needs_spark
 from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
@@ -108,13 +107,14 @@ class Core:
                 self.now,
                 pace=pace,
                 policy=Policy(),
+                reading=Understanding(lambda: self.definitions.catalog.tick_micros),
             )
             for definition in definitions:
                 self._replay(definition)
             # not while they are replayed: the code of those that were dropped since is gone
             for function in self.definitions.catalog.all_functions():
                 self.engine.add_function(function)
-            keep_only(self.storage, self.definitions.catalog.all_functions())
+            keep_only(self.storage, [*self.definitions.catalog.all_functions(), *self.engine.tag_functions])
             for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:
@@ -140,14 +140,11 @@ class Core:
             self._files[extent.name] = extent, base
         self.engine.define(extent, base)
 
-    def plan(self, query: BoundQuery) -> Operator:
-        return optimize(query.plan, self._without_rules).plan
-
     def add(self, query: StandingQuery, past: int | None = None) -> None:
         """Let a query stand from the moment on that its record names; `past`: the entries that it looks back at now."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
-        plan = self.plan(query.query) if record.seat is None else None  # a member has no plan of its own
+        plan = self.definitions.plan(query.query) if record.seat is None else None  # a member has no plan of its own
         standing = self.engine.prepare(record.log, plan, query.query, moment, record.history, past)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
@@ -252,8 +249,9 @@ class Core:
                     if step.extent.is_stream:
                         self.engine.define(step.extent, Path(definition.base))
             elif isinstance(step, Register) and definition.query is not None:
-                self.add(StandingQuery(definition.query, step.query))
-                self.alike.learn(piece, step.query)
+                query = self.definitions.for_spark(step.name, step.query)
+                self.add(StandingQuery(definition.query, query))
+                self.alike.learn(piece, query)
             elif isinstance(step, Connect):
                 points.stand(self, step.point, definition.floor)
             elif isinstance(step, Disconnect):
