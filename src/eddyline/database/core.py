@@ -45,6 +45,7 @@ from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of
+from eddyline.spark.changes import changes_of
 from eddyline.spark.engine import Engine
 from eddyline.spark.executor import BatchReport
 from eddyline.spark.fairness import Policy
@@ -409,7 +410,7 @@ class Core:
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any:
         """The segments as a Spark DataFrame."""
         at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
-        return self.engine.changes(at_work.stages[-1], segments, since, query.record.seat)
+        return changes_of(self.engine.spark, self.storage, at_work.stages[-1], segments, since, query.record.seat)
 
     def is_standing(self, query: StandingQuery) -> bool:
         return self.definitions.is_standing(query)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,10 @@ from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.errors import EddylineError, StreamingFailed
-from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late
-from eddyline.log.dealt import is_dealt
+from eddyline.log.answers import Reading, Seat
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Flush, Journal
 from eddyline.log.results import ResultLog, Results
-from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
 from eddyline.log.tagged import TagReading
@@ -34,7 +31,6 @@ from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.classes import Classes, sharing_from
-from eddyline.spark.dealt import dealt_out
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
@@ -42,7 +38,6 @@ from eddyline.spark.fairness import Policy
 from eddyline.spark.harmless import for_spark, is_harmless
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
-from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.merging import run_merges
 from eddyline.spark.moment import Beginning, Moment
 from eddyline.spark.needs import cuts
@@ -63,7 +58,7 @@ from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 #: the names under which a bound query keeps its shape, and whether it can be shared
 SHAPE, HARMLESS = "$shape", "$harmless"
@@ -403,39 +398,6 @@ class Engine:
             self.executor.forget_attempt()
             self.start()
 
-    def changes(
-        self, stage: Stage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None
-    ) -> DataFrame:
-        """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`.
-
-        With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
-        """
-        if segments:
-            frame = self._rows(segments).where(f"{BATCH} > {since}")
-            if seat is None:
-                return frame
-            begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
-            return frame.where(f"{QUERY} = {seat.number} AND {begun}").drop(QUERY)
-        fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
-        fields += [
-            f"{back_quoted(n)} {spark_type(f.type)}"
-            for n, f in zip(stage.columns, stage.schema.fields, strict=True)
-            if seat is None or n != QUERY
-        ]
-        return self.spark.createDataFrame([], ", ".join(fields))
-
-    def _rows(self, segments: Sequence[Segment]) -> DataFrame:
-        files = [segment for segment in segments if not is_dealt(segment.path)]
-        dealt = [segment for segment in segments if is_dealt(segment.path)]
-        frames = []
-        if files:
-            frame = self.spark.read.parquet(*(self.storage.url(segment.path) for segment in files))
-            frames.append(_as_of(frame, files))
-        if dealt:
-            late = {segment.path: batch for segment in dealt if (batch := committed_late(segment)) is not None}
-            frames.append(dealt_out(self.spark, self.storage, [segment.path for segment in dealt], late))
-        return reduce(lambda one, other: one.unionByName(other), frames)
-
     def stop(self) -> None:
         with self._guard:
             with self.executor.ending():
@@ -470,16 +432,6 @@ class Engine:
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
-
-
-def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
-    """What lanes have written counts as of the batch that has committed it."""
-    late = {segment.path.rpartition("/")[2]: batch for segment in segments if (batch := committed_late(segment))}
-    if not late:
-        return frame
-    pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
-    right = f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {BATCH})"
-    return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
 
 
 def shape_of_query(query: BoundQuery) -> Shape | None:

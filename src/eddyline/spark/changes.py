@@ -1,0 +1,90 @@
+"""What a stage has said, as a DataFrame of changes; answers that are written once come for everybody who gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from eddyline.log.answers import BATCH, QUERY, Seat, committed_late, with_batch
+from eddyline.log.dealt import is_dealt
+from eddyline.log.segment import DIFF, TICK, Segment
+from eddyline.log.storage import Storage
+from eddyline.spark.expression import spark_type
+from eddyline.spark.literal import back_quoted
+from eddyline.spark.stages import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: rows that a task hands to Spark at a time
+_ROWS = 65_536
+
+
+def changes_of(
+    spark: SparkSession,
+    storage: Storage,
+    stage: Stage,
+    segments: Sequence[Segment],
+    since: int = -1,
+    seat: Seat | None = None,
+) -> DataFrame:
+    """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`.
+
+    With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
+    """
+    if segments:
+        frame = _rows(spark, storage, segments).where(f"{BATCH} > {since}")
+        if seat is None:
+            return frame
+        begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
+        return frame.where(f"{QUERY} = {seat.number} AND {begun}").drop(QUERY)
+    fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
+    fields += [
+        f"{back_quoted(n)} {spark_type(f.type)}"
+        for n, f in zip(stage.columns, stage.schema.fields, strict=True)
+        if seat is None or n != QUERY
+    ]
+    return spark.createDataFrame([], ", ".join(fields))
+
+
+def _rows(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+    files = [segment for segment in segments if not is_dealt(segment.path)]
+    dealt = [segment for segment in segments if is_dealt(segment.path)]
+    if not dealt:
+        return _of_files(spark, storage, files)
+    once = _dealt_out(spark, storage, dealt)
+    return once.unionByName(_of_files(spark, storage, files)) if files else once
+
+
+def _of_files(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+    """What lanes have written counts as of the batch that has committed it."""
+    frame = spark.read.parquet(*(storage.url(segment.path) for segment in segments))
+    late = {segment.path.rpartition("/")[2]: batch for segment in segments if (batch := committed_late(segment))}
+    if not late:
+        return frame
+    pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
+    right = f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {BATCH})"
+    return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
+
+
+def _dealt_out(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    paths = [segment.path for segment in segments]
+    late = {segment.path: batch for segment in segments if (batch := committed_late(segment)) is not None}
+    files = spark.createDataFrame([(path,) for path in paths], "path STRING").repartition(len(paths))
+    schema = from_arrow_schema(storage.read_dealt(paths[0]).table(first=0, end=0).schema)
+    return files.mapInArrow(partial(_opened, storage.root, late), schema)
+
+
+def _opened(root: str, late: Mapping[str, int], files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker: it opens the segments itself."""
+    storage = Storage(root)
+    for paths in files:
+        for path in paths.column(0).to_pylist():
+            table = storage.read_dealt(path).table()
+            table = table if path not in late else with_batch(table, late[path])
+            yield from table.to_batches(_ROWS)
