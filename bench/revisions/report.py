@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.revisions.aims import PLAIN_AIM, aims, better
+from bench.revisions.aims import PLAIN_AIM, aim_of, aims, ratios
 from bench.revisions.sides import AUTO, DOWNSTREAM, UPSTREAM
 
 #: where Borealis' authors expect that correcting the answer begins to pay
@@ -69,8 +70,7 @@ def _cells(found: Mapping[str, Any]) -> list[str]:
     if AUTO not in ways:
         return [*start, f"{up['wall']:.2f}", "–", "–", "–", "–", right]
     walls = "/".join(f"{ways[way]['wall']:.2f}" for way in (UPSTREAM, DOWNSTREAM, AUTO))
-    least, aim = better(found)
-    ratio = ways[AUTO]["cpu"] / least
+    ratio, aim = statistics.median(ratios(found)), aim_of(found)
     down = ways[DOWNSTREAM]["cpu"] / up["cpu"]
     whole = sum(ways[AUTO]["all_cpu"]) / min(sum(ways[way]["all_cpu"]) for way in (UPSTREAM, DOWNSTREAM))
     return [*start, walls, f"{down:.2f}×", _coloured(ratio, ratio <= aim), f"≤ {aim:g}×", f"{whole:.2f}×", right]

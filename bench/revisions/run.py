@@ -43,6 +43,7 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
                 "history_cpu": loading[side.way],
                 "wall": statistics.median(side.wall[options.settle :]),
                 "cpu": _typical(side.cpu[options.settle :]),
+                "batches": side.cpu[options.settle :],
                 "all_cpu": side.cpu,
                 "same": same(side.answers(), right),
             }

@@ -12,7 +12,9 @@ from bench.revisions.workload import KINDS, OVERLAP, SLIDING, Workload, plain_qu
 
 
 def cell(share: float, auto: float, right: bool = True) -> dict[str, Any]:
-    ways = {way: {"cpu": cpu, "same": right} for way, cpu in (("upstream", 1.0), ("downstream", 2.0), ("auto", auto))}
+    """Batches of which the second cost all ways three times as much as the others."""
+    costs = (("upstream", 1.0), ("downstream", 2.0), ("auto", auto))
+    ways = {way: {"cpu": cpu, "batches": [cpu, 3 * cpu, cpu], "same": right} for way, cpu in costs}
     return {"kind": "sum", "size": 10, "share": share, "ways": ways}
 
 
@@ -24,6 +26,9 @@ def results(auto: float = 1.05, idle: float = 1.0, plain: float = 200.0, right: 
 
 def test_it_ends_with_1_where_an_aim_is_missed_and_one_has_asked_for_it() -> None:
     assert outcome(results(), strict=True) == 0
+    alone = results()
+    alone["plain"][0]["1"] = {"plain": {"cpu": 5.0}, "auto": {"cpu": 1.0}}
+    assert outcome(alone, strict=True) == 0, "of one correction alone nothing is asked"
     for missed in (results(auto=1.2), results(idle=1.04), results(plain=99.0)):
         assert outcome(missed, strict=True) == 1
         assert outcome(missed, strict=False) == 0
