@@ -1,13 +1,13 @@
 """The four experiments of the tag paper: who takes part in them, what each asks, and what is right.
 
-A *side* is a database with one query, which is given every batch in its own form. Sides of one experiment answer the same
-question in different ways, or the same with and without tags.
+A *side* is a database with one query, which is given every batch in its own form. Sides of one experiment answer the
+same question in different ways, or the same with and without tags.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bench.tags.answers import Shape, joined_pairs, matched_pairs, plain_rows, tagged_objects, tagged_stream
 from bench.tags.roads import WIDTH
-from bench.tags.workload import COLUMNS, EMOTIONS, STATION, TAG_COLUMNS, TUPLE, UNTAGGED, Batch
+from bench.tags.workload import COLUMNS, EMOTIONS, STATION, TAG_COLUMNS, TUPLE, UNTAGGED, WINDOW, Batch
 
 TAGGER, ALTERNATIVES, TAG_JOIN, JOIN = "tagger", "alternatives", "tag join", "join"
 EXPERIMENTS = (TAGGER, ALTERNATIVES, TAG_JOIN, JOIN)
@@ -24,8 +24,8 @@ Right = Callable[[Sequence[Batch]], pd.DataFrame]
 
 #: what the second experiment asks about: a square around the middle, of half the side
 LOW, HIGH = round(WIDTH / 4, 4), round(3 * WIDTH / 4, 4)
-#: miles between two objects that meet, and the seconds of a window in which they do
-NEAR, WINDOW = 0.1, 5
+#: miles between two objects that meet
+NEAR = 0.1
 #: seconds of the windows of a tag join: reports that come at the same time
 TAG_WINDOW = 1
 ATTACHED = "happy"
@@ -39,11 +39,9 @@ class Side:
     query: str | None = None  # None: the batches are taken in, and nobody asks
     shape: Shape | None = None
     right: Right | None = None
-    before: str | None = None  # a query that must stand for this one
 
     def statements(self) -> list[str]:
-        created = [f"CREATE STREAM {name} ({columns}) TIMESTAMP BY t" for name, columns in self.streams.items()]
-        return [*created, *([self.before] if self.before else [])]
+        return [f"CREATE STREAM {name} ({columns}) TIMESTAMP BY t" for name, columns in self.streams.items()]
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,9 @@ class Cell:
     share: int
     sides: tuple[Side, ...]
     grain: str = TUPLE
-    tags: int = field(default=0)  # percent of the reports of the stream that have tags
+    tags: int = 0  # percent of the reports of the stream that have tags
+    per_tick: int = 1_000  # reports
+    part: float = 1.0  # of the rows that a batch of other experiments has
 
 
 def cells(name: str, share: int, cut: float) -> list[Cell]:
@@ -63,10 +63,13 @@ def cells(name: str, share: int, cut: float) -> list[Cell]:
         return [Cell(name, share, _tagger(cut))]
     if name == ALTERNATIVES:
         return [Cell(name, share, _alternatives(grain), grain, share) for grain in (TUPLE, STATION)]
-    return [Cell(name, share, _tag_join() if name == TAG_JOIN else _join(), tags=share)]
+    if name == TAG_JOIN:
+        # each report meets all of its window with a tag of the same group: they are kept few
+        return [Cell(name, share, _tag_join(), tags=share, per_tick=20, part=0.1)]
+    return [Cell(name, share, _join(), tags=share)]
 
 
-# -- 1: the tagger beside the selection ----------------------------------------------------------------------------------
+# -- 1: the tagger beside the selection -------------------------------------------------------------------------------
 
 
 def _tagger(cut: float) -> tuple[Side, ...]:
@@ -98,7 +101,7 @@ def _tagger(cut: float) -> tuple[Side, ...]:
     )
 
 
-# -- 2: tick-tags beside other ways to have tags ---------------------------------------------------------------------------
+# -- 2: tick-tags beside other ways to have tags ----------------------------------------------------------------------
 
 
 def _alternatives(grain: str) -> tuple[Side, ...]:
@@ -162,7 +165,7 @@ def _element(name: str, type_: str) -> str:
 
 def _attribute(name: str) -> str:
     written = name.removeprefix("tag_")
-    text = f"regexp_extract(doc, '<tag[^>]* {written}=\"([^\"]*)\"', 1)"
+    text = f'regexp_extract(doc, \'<tag[^>]* {written}="([^"]*)"\', 1)'
     return f"CAST({text} AS BIGINT) AS {name}" if name == "tag_time" else f"{text} AS {name}"
 
 
@@ -172,20 +175,19 @@ def _wanted(batches: Sequence[Batch]) -> pd.DataFrame:
     return rows[inside & rows["tag"].isin(EMOTIONS.wanted_words())][["t", "id", "tag"]]
 
 
-# -- 3: the tag join -----------------------------------------------------------------------------------------------------
+# -- 3: the tag join --------------------------------------------------------------------------------------------------
 
 
 def _tag_join() -> tuple[Side, ...]:
-    window = f"[{TAG_WINDOW} SEC]"
+    window, streams = f"[{TAG_WINDOW} SEC]", {"a": COLUMNS, "b": COLUMNS}
+    query = f"SELECT TAGGED OBJECTS FROM a {window} JOIN b {window} ON TAGS DICTIONARY"
+
+    def nothing(batches: Sequence[Batch]) -> pd.DataFrame:
+        return _matching(batches)[:0]
+
     return (
-        Side(
-            "tag join",
-            {"a": COLUMNS, "b": COLUMNS},
-            _halves_with_tags,
-            f"SELECT TAGGED OBJECTS FROM a {window} JOIN b {window} ON TAGS DICTIONARY",
-            matched_pairs,
-            _matching,
-        ),
+        Side("without tags", streams, _halves, query, matched_pairs, nothing),
+        Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching),
     )
 
 
@@ -203,7 +205,7 @@ def _matching(batches: Sequence[Batch]) -> pd.DataFrame:
     return pd.concat(found)[["t", "id", "tag", "t_right", "id_right", "tag_right"]]
 
 
-# -- 4: the tag-aware join beside the plain one ----------------------------------------------------------------------------
+# -- 4: the tag-aware join beside the plain one -----------------------------------------------------------------------
 
 
 def _join() -> tuple[Side, ...]:

@@ -1,8 +1,8 @@
 """A road network, and objects that move on it along the fastest ways and report where they are.
 
-The network is a grid of crossings that were shifted at random, with motorways, main roads and side streets, some of which
-are missing. Cars, cyclists and pedestrians travel from one place of interest to the next, each as fast as the street and
-its kind allow. Miles, seconds, miles an hour. Everything is drawn from one seed.
+The network is a grid of crossings that were shifted at random, with motorways, main roads and side streets, some of
+which are missing. Cars, cyclists and pedestrians travel from one place of interest to the next, each as fast as the
+street and its kind allow. Miles, seconds, miles an hour. Everything is drawn from one seed.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ class Traffic:
                 "id": number.astype(np.int32),
                 "report": report.astype(np.int32),
                 "kind": pa.DictionaryArray.from_arrays(kind.astype(np.int8), list(KINDS)).cast(pa.string()),
-                "type": pa.DictionaryArray.from_arrays(self._type[number].astype(np.int8), list(TYPES)).cast(pa.string()),
+                "type": pa.DictionaryArray.from_arrays(self._type[number].astype(np.int8), list(TYPES)).cast(
+                    pa.string()
+                ),
                 "street": roads.street[street].astype(np.int32),
                 "station": station.astype(np.int32),
                 # so many digits: a text of them is read as the same number by everybody

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ COLUMNS = (
 TAG_COLUMNS = (
     "tag STRING, tag_sign STRING, tag_type STRING, tag_lifespan STRING, tag_mode STRING, tagger STRING, tag_time BIGINT"
 )
+#: seconds of a window in which objects meet
+WINDOW = 5
 UNTAGGED = -1
 Words = npt.NDArray[np.int64]  # places in EMOTIONS.words, or UNTAGGED
 
@@ -54,8 +57,9 @@ class Batch:
     def tags(self) -> int:
         return int(self.begins.sum())
 
-    def column(self, name: str) -> npt.NDArray[np.generic]:
-        return self.reports[name].to_numpy()
+    def column(self, name: str) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = self.reports[name].to_numpy()
+        return found
 
     @cached_property
     def tick_tags(self) -> pa.Table:
@@ -152,10 +156,10 @@ class Stream:
         self._share, self._grain, self._per_tick = share, grain, per_tick
 
     def batches(self, count: int, rows: int) -> Iterator[Batch]:
-        """Batches of whole ticks, of about so many rows."""
+        """Batches of about so many rows, and of so many ticks that no window of a join is cut."""
         first = 1
         for _ in range(count):
-            reports = self._traffic.batch(max(1, rows // self._per_tick))
+            reports = self._traffic.batch(max(1, round(rows / self._per_tick / WINDOW)) * WINDOW)
             words, begins = self._tagged(reports)
             yield Batch(reports, words, begins, first, self._grain)
             first += reports.num_rows

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from bench.tags.answers import different
 from bench.tags.experiments import EXPERIMENTS, TAGGER, Cell, Side, cells, reports
 from bench.tags.roads import WIDTH, Traffic
 from bench.tags.workload import COLUMNS, GRAINS, STATION, UNTAGGED, Batch, Stream
+
 from eddyline.session.session import Session
 
 
@@ -47,9 +47,7 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("share", [0, 40, 100])
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_reference_engine_gives_the_answers_that_are_expected(
-    experiment: str, share: int, tmp_path: Path
-) -> None:
+def test_the_reference_engine_gives_the_answers_that_are_expected(experiment: str, share: int, tmp_path: Path) -> None:
     for number, cell in enumerate(cells(experiment, share, WIDTH * share / 100)):
         batches = _batches(cell, per_tick=30)
         for side in cell.sides:
