@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import cast
 
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator, expressions_of
 from eddyline.algebra.sharing import MEMBER, StreamMatch
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive, StreamSelect
@@ -149,6 +150,8 @@ def _widens(given: DataType, to: DataType) -> bool:
 
 def _why_not_aggregate(aggregate: Aggregate, given: list[DataType]) -> str | None:
     function = aggregate.function
+    if _collects_marks(aggregate):
+        return None
     if function not in _AGGREGATES or (aggregate.distinct and function not in ("count", "min", "max")):
         return f"{function} is Spark's"
     if function == "count" and len(given) > 1:
@@ -156,3 +159,9 @@ def _why_not_aggregate(aggregate: Aggregate, given: list[DataType]) -> str | Non
     if function in ("sum", "avg") and given[0] not in _NUMBERS:
         return f"there is a {function} of {given[0]}"
     return None
+
+
+def _collects_marks(aggregate: Aggregate) -> bool:
+    """Texts in any order: whoever reads marks puts them in order."""
+    columns = [part.name for part in aggregate.walk() if isinstance(part, Column)]
+    return aggregate.function == "listagg" and aggregate.distinct and any(map(is_marks, columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import reduce
 from itertools import groupby
@@ -13,7 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
+from eddyline.algebra import marks
+from eddyline.algebra.answer import Answer, RelationAnswer, TagAnswer, TagView, TupleAnswer, WindowAnswer
+from eddyline.algebra.marks import KIND, MARKS
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
@@ -53,6 +55,8 @@ class Reading:
     kind: str  # windows, relation, or else a stream
     columns: tuple[str, ...]
     seat: Seat | None = None  # where it shares a log with others
+    with_tags: bool = False  # whether marks stand behind the columns, and rows show them
+    joins: bool = False  # whether a stix says which columns each tag is on
 
 
 def read_segments(
@@ -197,6 +201,8 @@ def answers(shape: Reading, table: pa.Table) -> Iterator[Answer]:
         yield from _windows(shape, table)
     elif shape.kind == "relation":
         yield from _relation(shape, table)
+    elif shape.kind == "tags":
+        yield from _told(shape, table)
     else:
         yield from _tuples(shape, table)
 
@@ -225,9 +231,41 @@ def _python(column: pa.ChunkedArray) -> list[Any]:
     return list(column.to_pylist())
 
 
+class _Tags:
+    """The tags that rows show, and their stixes; each different text is read once."""
+
+    def __init__(self, shape: Reading, table: pa.Table) -> None:
+        self._shown = shape.with_tags
+        self._joins = shape.joins and shape.with_tags
+        if not self._shown:
+            return
+        column = table.column(MARKS).combine_chunks().dictionary_encode()
+        found = [marks.read(text) for text in column.dictionary.to_pylist()]
+        self._views = [marks.views(each, shape.columns) for each in found]
+        self._stixes = [marks.stix(each, len(shape.columns)) for each in found]
+        self._places = column.indices.to_pylist()
+
+    def of(self, place: int) -> tuple[TagView, ...] | None:
+        if not self._shown:
+            return None
+        at = self._places[place]
+        return () if at is None else self._views[at]
+
+    def stix(self, place: int) -> str | None:
+        at = self._places[place] if self._joins else None
+        return None if at is None else self._stixes[at]
+
+    def of_window(self, places: Sequence[int]) -> dict[str, Any]:
+        """Those of the rows of a window, as its answer has them."""
+        if not self._shown:
+            return {}
+        tags = tuple(self.of(place) or () for place in places)
+        return {"tags": tags, "stix": tuple(map(self.stix, places)) if self._joins else None}
+
+
 def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     ordered = table.sort_by([(INDEX, "ascending"), (DIFF, "ascending")])
-    rows = _rows(shape, ordered)
+    rows, tags = _rows(shape, ordered), _Tags(shape, ordered)
     index, tick, diff = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF))
     said: list[TupleAnswer] = []
     for at, places in groupby(range(len(rows)), key=lambda place: index[place]):
@@ -239,19 +277,50 @@ def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
                 come = place
         if come is None:
             assert gone is not None
-            said.append(TupleAnswer(shape.query, tick[gone], at, "-", rows[gone]))
+            said.append(_tuple(shape, tags, gone, tick[gone], at, "-", rows[gone]))
         elif gone is None:
-            said.append(TupleAnswer(shape.query, tick[come], at, "+", rows[come]))
+            said.append(_tuple(shape, tags, come, tick[come], at, "+", rows[come]))
         else:
-            said.append(TupleAnswer(shape.query, tick[come], at, "=", rows[come], rows[gone]))
+            said.append(_tuple(shape, tags, come, tick[come], at, "=", rows[come], rows[gone]))
     yield from sorted(said, key=lambda answer: answer.op == "+")  # corrections first, then what is new
+
+
+def _told(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+    """Tags where they stand in the stream, and the tuples behind them.
+
+    What a query has made for a tuple is told once: a correction of the tuple that keeps it does not tell it again.
+    """
+    is_tag = pc.equal(table.column(KIND), "#")
+    tuples = table.filter(pc.invert(is_tag))
+    by_index = {answer.index: answer for answer in _tuples(shape, tuples) if isinstance(answer, TupleAnswer)}
+    ordered = table.sort_by([(INDEX, "ascending"), (KIND, "descending"), (DIFF, "ascending")])
+    known: set[tuple[int, str]] = set()
+    said: list[tuple[int, Answer]] = []
+    columns = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF, KIND, MARKS))
+    for index, tick, diff, kind, text in zip(*columns, strict=True):
+        for mark in marks.read(text):
+            made = mark.number, mark.tagger
+            if diff < 0:
+                known.add(made)
+            elif not (mark.made and made in known):
+                said.append((index, TagAnswer(shape.query, tick, mark.tick_tag)))
+        if kind != "#" and index in by_index and (diff > 0 or by_index[index].op == "-"):
+            said.append((index, by_index.pop(index)))
+    yield from (answer for _, answer in said)
+
+
+def _tuple(
+    shape: Reading, tags: _Tags, place: int, tick: int, index: int, op: str, row: Values, old: Values | None = None
+) -> TupleAnswer:
+    return TupleAnswer(shape.query, tick, index, op, row, old, tags.of(place), tags.stix(place))
 
 
 def _relation(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     ordered = table.sort_by([(TICK, "ascending"), (DIFF, "ascending")])
     tick, diff = (ordered.column(name).to_pylist() for name in (TICK, DIFF))
-    for row, at, sign in zip(_rows(shape, ordered), tick, diff, strict=True):
-        yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row)
+    tags = _Tags(shape, ordered)
+    for place, (row, at, sign) in enumerate(zip(_rows(shape, ordered), tick, diff, strict=True)):
+        yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row, tags.of(place))
 
 
 def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
@@ -259,7 +328,7 @@ def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     if RANK in table.column_names:
         order.append((RANK, "ascending"))
     ordered = table.sort_by(order)
-    rows = _rows(shape, ordered)
+    rows, tags = _rows(shape, ordered), _Tags(shape, ordered)
     number, tick, diff, header = (ordered.column(name).to_pylist() for name in (NUMBER, TICK, DIFF, HEADER))
     said: list[WindowAnswer] = []
     for window, places in groupby(range(len(rows)), key=lambda place: number[place]):
@@ -267,7 +336,9 @@ def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
         sides = {sign: [p for p in here if diff[p] == sign] for sign in (-1, 1)}
         shown = {sign: tuple(rows[p] for p in side if not header[p]) for sign, side in sides.items()}
         heads = {sign: next((tick[p] for p in side if header[p]), None) for sign, side in sides.items()}
-        said.append(_window(shape.query, window, shown, heads))
+        answer = _window(shape.query, window, shown, heads)
+        own = tags.of_window([p for p in sides[1] if not header[p]]) if answer.op != "-" else {}
+        said.append(replace(answer, **own) if own else answer)
     yield from sorted(said, key=lambda answer: answer.op == "+")
 
 

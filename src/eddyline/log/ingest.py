@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,10 +24,11 @@ from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
-from eddyline.log.segment import DIFF, INDEX, OP, SEQ, TICK, Segment, segment_of
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made
 from eddyline.log.storage import Storage
+from eddyline.log.tagged import TaggedStream, TagReading, has_tags
 from eddyline.sources.arrival import UPDATE_STATEMENT, Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons
@@ -61,8 +63,12 @@ class Ingest:
         journal: Journal,
         set_aside: Callable[[Reject], None],
         now: Callable[[], int] | None = None,
+        reading: TagReading | None = None,
     ) -> None:
-        """`now` gives the tick of arrival for tuples without a time of their own; without it the clock does."""
+        """`now` gives the tick of arrival for tuples without a time of their own; without it the clock does.
+
+        `reading` understands tags; without it they are written down, and cover nothing.
+        """
         self._storage = storage
         self._journal = journal
         self._set_aside = set_aside
@@ -70,6 +76,8 @@ class Ingest:
         self._clock = Clock(journal.reached, journal.closed)
         self._reserved: dict[str, int] = {}  # by stream, the last place in its log that somebody else may be writing at
         self._keyed: dict[str, KeyedStream] = {}  # those to which rows have come since the database was opened
+        self._reading = reading
+        self._tagged: dict[str, TaggedStream | None] = {}  # of the same streams, those that have ever had tags
 
     @property
     def clock(self) -> Clock:
@@ -87,6 +95,15 @@ class Ingest:
         With `ended` the input has ended for now: nothing more is expected at the tick that the clock shows. `origin`
         says how far inputs have been read with this step, for whoever reads on after a restart.
         """
+        try:
+            return self._appended(extents, chunks, ended, origin)
+        except BaseException:
+            self._tagged.clear()  # what was not written has not come: it is put together from the log again
+            raise
+
+    def _appended(
+        self, extents: Mapping[str, Extent], chunks: Sequence[Chunk], ended: bool, origin: Mapping[str, int] | None
+    ) -> Entry | None:
         before = (self._clock.reached, self._clock.closed)
         segments: dict[str, list[Segment]] = {}
         tables: dict[str, pa.Table] = {}  # of streams whose keys are known
@@ -98,7 +115,9 @@ class Ingest:
         for chunk in chunks:
             by_stream.setdefault(chunk.extent, []).append(chunk)
         for name, parts in by_stream.items():
-            referring = references(extents[name], parts, self._state(name), self._storage)
+            referring = None
+            if self._tags_of(extents[name]) is None:  # or somebody has to look at each tuple
+                referring = references(extents[name], parts, self._state(name), self._storage)
             if referring is not None:
                 segments[name] = referring
                 arrived[name] = referring[-1].index[1]
@@ -255,9 +274,25 @@ class Ingest:
             horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
             late = rows.inserts & (rows.tick < horizon)
             table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
-        refused = () if settled is None else settled.refused
+        refused = [] if settled is None else list(settled.refused)
+        tagged = self._tags_of(extent, rows.tags.any())
+        if tagged is not None:
+            places = np.flatnonzero(rows.tags)
+            table = tagged.marked(
+                table, rows.has_tick[places], state, lambda at, reason: refused.append((int(places[at]), reason))
+            )
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, int((rows.inserts & ~late).sum()), rejects
+
+    def _tags_of(self, extent: Extent, now: bool = False) -> TaggedStream | None:
+        """What is known of the tags of a stream; None if it has never had any, and has none `now`."""
+        name, reading = extent.name, self._reading
+        found = self._tagged.get(name)
+        if found is None and reading is not None and (now or name not in self._tagged):
+            state = self._journal.state(name)
+            tagged = now or has_tags(state)
+            found = self._tagged[name] = TaggedStream(extent, state, self._storage, reading) if tagged else None
+        return found
 
     def _keyed_stream(self, extent: Extent) -> KeyedStream:
         from eddyline.log.keyed import KeyedStream  # numba is slow to load, and most streams have no key
@@ -268,8 +303,9 @@ class Ingest:
         return keyed
 
     def retention_changed(self, stream: str) -> None:
-        """What is known of the keys of a stream was known for another horizon."""
+        """What is known of the keys and tags of a stream was known for another horizon."""
         self._keyed.pop(stream, None)
+        self._tagged.pop(stream, None)
 
     def _arrival_tick(self) -> int:
         if self._now is not None:
@@ -288,6 +324,8 @@ class Ingest:
         )
         for mark, part in parts:
             if part.num_rows:
+                if MARKS in part.column_names and part.column(MARKS).null_count == part.num_rows:
+                    part = part.drop_columns([MARKS])
                 path = f"streams/{stream}/{number:012d}{mark}.parquet"
                 segments.append(segment_of(path, self._storage.write_table(path, part), part))
         return segments

@@ -68,6 +68,8 @@ class Merge:
             _around(part.tick for part in parts),
             sum(part.minus for part in parts),
             _around(part.place or (0, -1) for part in parts) if all(part.place for part in parts) else None,
+            sum(part.tags for part in parts),
+            any(part.marked for part in parts),
         )
         return Exchange(frozenset(part.path for part in parts), (segment,))
 

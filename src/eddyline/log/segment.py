@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 #: the columns that every segment of a stream has beside the stream's own
 SEQ, INDEX, TICK, DIFF, OP, REF, TAG = "_seq", "_index", "_tick", "_diff", "_op", "_ref", "_tag"
+#: the marks of each tuple, in those segments of a stream of which a tuple has any
+MARKS = "_tags"
 SYSTEM = pa.schema(
     [
         pa.field(SEQ, pa.int64()),  # place in the log, from 1
@@ -36,9 +38,15 @@ class Segment:
     tick: tuple[int, int]
     minus: int = 0  # rows that take a tuple away
     place: tuple[int, int] | None = None  # the windows or tuples that results are of, if ticks do not tell them
+    tags: int = 0  # tick-tags among its rows
+    marked: bool = False  # whether tuples carry tags, so that there is a column of them
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        value = asdict(self)
+        for name in ("tags", "marked"):  # most have none, and there are many segments
+            if not value[name]:
+                del value[name]
+        return value
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Segment:
@@ -68,6 +76,15 @@ def bounds_of(table: pa.Table, column: str) -> tuple[int, int]:
 def segment_of(path: str, size: int, table: pa.Table) -> Segment:
     """The zone map of a table that was written there."""
     minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
+    tags = table.num_rows - table.column(TAG).null_count if TAG in table.column_names else 0
     return Segment(
-        path, table.num_rows, size, bounds_of(table, SEQ), bounds_of(table, INDEX), bounds_of(table, TICK), minus
+        path,
+        table.num_rows,
+        size,
+        bounds_of(table, SEQ),
+        bounds_of(table, INDEX),
+        bounds_of(table, TICK),
+        minus,
+        tags=tags,
+        marked=MARKS in table.column_names,
     )

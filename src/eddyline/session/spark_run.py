@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer, WindowAnswer
+from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
+from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
@@ -21,16 +24,18 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.errors import InvalidDefinition, NotSupported, StreamingFailed
+from eddyline.errors import InvalidDefinition, StreamingFailed
 from eddyline.log.answers import Reading, answers, python_rows, read_segments
 from eddyline.log.journal import Flush
+from eddyline.log.tagged import attachment_text, tag_text
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun, is_one_off
 from eddyline.session.starts import Starts
+from eddyline.session.tags import Understanding, is_tagged, on_spark
 from eddyline.sources import needs_spark, open_source
-from eddyline.sources.arrival import INSERT_STATEMENT
+from eddyline.sources.arrival import ATTACH_STATEMENT, INSERT_STATEMENT, TAG, Arrival
 from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.intake import time_position
@@ -45,6 +50,8 @@ from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
 from eddyline.spark.revising import Revision, revise
 from eddyline.spark.stages import cut
+from eddyline.spark.tags.conditions import check
+from eddyline.spark.tags.lowering import has_tags
 from eddyline.spark.user_functions import keep
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
@@ -80,6 +87,9 @@ class SparkRun(ScriptRun):
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
         self._looks_back = False  # whether a query was registered when data had flowed
+        self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
+        self._waiting: dict[str, BoundQuery] = {}  # with tags, while no data has come
+        self._begun = False
 
     def answers(self) -> Iterator[Answer]:
         try:
@@ -103,6 +113,7 @@ class SparkRun(ScriptRun):
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
             share_from=self._share_from,
+            reading=Understanding(lambda: self._catalog.tick_micros),
         )
         for extent in self._extents:
             if not needs_spark(extent):
@@ -151,13 +162,37 @@ class SparkRun(ScriptRun):
         yield WindowAnswer(name, 0, 1, "+", tuple(python_rows(query.columns, table)))
 
     def _register(self, step: Register) -> Iterator[Answer]:
-        plan = optimize(step.query.plan, self._without_rules).plan
-        start = step.query.started(self._starts.of(step.query.streams))
-        self._standing[step.name] = step.query
-        seat = self._engine.register(step.name, step.query, plan, start, history=True)
-        self._readings[step.name] = self._engine.reading(step.name, step.query, seat)
-        self._looks_back = bool(self._engine.journal.number)
+        if step.tagger is not None:
+            self._taggers.append((step.name, *step.tagger))
+        if is_tagged(step.query):
+            self._waiting[step.name] = step.query
+            if self._begun:
+                self._begin()
+        else:
+            self._stand(step.name, step.query, optimize(step.query.plan, self._without_rules).plan)
         yield from ()
+
+    def _stand(self, name: str, query: BoundQuery, plan: Operator) -> None:
+        start = query.started(self._starts.of(query.streams))
+        self._standing[name] = query
+        seat = self._engine.register(name, query, plan, start, history=True)
+        self._readings[name] = self._engine.reading(name, query, seat)
+        self._looks_back = bool(self._engine.journal.number)
+
+    def _begin(self) -> None:
+        """Queries with tags begin with the data, so that taggers created after them tag for them too."""
+        self._begun = True
+        waiting, self._waiting = self._waiting, {}
+        for name, query in waiting.items():
+            made = self._with_marks(name, query)
+            self._stand(name, made, made.plan)
+
+    def _with_marks(self, name: str, query: BoundQuery) -> BoundQuery:
+        names = [tagger for tagger, _, _ in self._taggers]
+        seen = self._taggers[: names.index(name)] if name in names else self._taggers
+        return on_spark(
+            query, lambda stream: [tagger for _, tagged, tagger in seen if tagged == stream], self._without_rules
+        )
 
     def _run(self, step: Step) -> Iterator[Answer]:
         """Queries that follow each other when data has flowed look back together, before the next statement."""
@@ -172,6 +207,8 @@ class SparkRun(ScriptRun):
             yield from self._answered()
 
     def _withdraw(self, name: str) -> None:
+        self._waiting.pop(name, None)
+        self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
         reading = self._readings.pop(name, None)
         if reading is None:
             return
@@ -192,7 +229,11 @@ class SparkRun(ScriptRun):
 
     def _explained(self, step: Show) -> str:
         start = step.query.started(self._starts.of(step.query.streams))
-        question = Question(step.name, step.plan, step.query.columns, step.rules, start, step.query.revisions)
+        query, plan = step.query, step.plan
+        if has_tags(plan):
+            query = self._with_marks(step.name, replace(query, plan=plan))
+            plan = query.plan
+        question = Question(step.name, plan, query.columns, step.rules, start, query.revisions)
         return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
 
     def _revisions_of(self, step: ShowRevisions) -> Rows:
@@ -215,7 +256,13 @@ class SparkRun(ScriptRun):
         return Known(name, Asked(log, stages, reading.seat, inner), reading)
 
     def _attach(self, step: AttachOnce) -> None:
-        raise NotSupported("tags need the reference engine, so far", hint="use --engine reference")
+        tagger, reached = step.tagger, self._engine.ingest.clock.reached
+        if tagger.condition is not None:
+            check(tagger.condition)
+        waits = tagger.condition is not None or reached is None
+        text = attachment_text(tagger) if waits else tag_text(tagger)
+        arrival = Arrival(step.extent.name, 1, TAG, None, reached, file=ATTACH_STATEMENT, text=text)
+        self._engine.append([chunk_of_arrivals(step.extent, ATTACH_STATEMENT, [arrival], [text], (), 0)])
 
     def _insert_into_table(self, step: Insert) -> None:
         rows = constants(step.rows)
@@ -257,6 +304,7 @@ class SparkRun(ScriptRun):
         if self._flowed:
             return
         self._flowed = True
+        self._begin()
         batches = merged_batches(list(self._sources.values()), self._batch_rows)
         waiting = next(batches, None)
         while waiting is not None:

@@ -10,7 +10,7 @@ from typing import Any
 INSERT, DELETE, REPLACE, TAG = "+", "-", "=", "#"
 #: what stands in place of a file's name where a statement sent the row; its line is its number in the INSERT, or the
 #: index of the tuple that the UPDATE revises
-INSERT_STATEMENT, UPDATE_STATEMENT = "INSERT", "UPDATE"
+INSERT_STATEMENT, UPDATE_STATEMENT, ATTACH_STATEMENT = "INSERT", "UPDATE", "ATTACH"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from eddyline.algebra.marks import KIND, MARKS, is_marks
 from eddyline.algebra.node import Operator
+from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.retention import reaching
-from eddyline.algebra.user_function import UserFunction
+from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
@@ -25,6 +27,7 @@ from eddyline.log.results import ResultLog, Results
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
+from eddyline.log.tagged import TagReading
 from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.sharing import Shape, shape_of
 from eddyline.sources import Reject
@@ -49,6 +52,7 @@ from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
 from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
+from eddyline.spark.tags.functions import code_for
 from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
@@ -83,6 +87,7 @@ class Engine:
         pace: Pace | None = None,
         share_from: int | None = None,
         policy: Policy | None = None,
+        reading: TagReading | None = None,
     ) -> None:
         """`kernels`: whether stages may run in a kernel inside of Spark's tasks; None: as EDDYLINE_KERNELS says.
 
@@ -92,13 +97,15 @@ class Engine:
         `policy`: who has a lane of its own; without one nobody has, and every batch answers all queries.
 
         Without a `pace`, nothing is folded, merged or deleted: for a database that goes away with its script.
+
+        `reading` understands tags that come in; without it they mean nothing.
         """
         share_from = sharing_from(share_from)  # what is wrong is told before Spark is started
         self.spark = start_session(master, conf=conf)
         self.storage = Storage(root)
         self._batch_rows = batch_rows
         self.journal = Journal(self.storage)
-        self.ingest = Ingest(self.storage, self.journal, set_aside, now)
+        self.ingest = Ingest(self.storage, self.journal, set_aside, now, reading)
         self.tables = Tables(self.spark, self.storage, set_aside)
         lanes = None if policy is None else Lanes(self.spark, self.tables, self.touch, on_trouble)
         use = use_kernels(kernels)
@@ -108,6 +115,7 @@ class Engine:
         self._extents: dict[str, Extent] = {}
         #: by connection point, the stream or log that it is on, which of both, and how far back it reaches
         self._points: dict[str, tuple[str, bool, tuple[int, int]]] = {}
+        self._tag_functions: set[UserFunction] = set()  # that Spark knows
         self._query: Any = None
         self._guard = threading.RLock()
         self.writing = threading.RLock()  # held by whoever appends to the logs
@@ -162,6 +170,13 @@ class Engine:
         """Let Spark know a user's function, whose code is in the storage."""
         register(self.spark, function, self.storage)
 
+    def _use_tag_functions(self, plan: Operator) -> None:
+        """Let Spark know what a plan calls to carry tags along."""
+        for function in code_for(self.storage, functions_of(plan)):
+            if function not in self._tag_functions:
+                self._tag_functions.add(function)
+                self.add_function(function)
+
     def staging(self, extent: Extent, base: Path) -> Staging:
         """Where the rows of a stream wait that Spark itself reads."""
         return Staging(self.spark, self.storage, extent, base)
@@ -172,6 +187,7 @@ class Engine:
         Gives its seat if it is a member of a query class. Those that come before the next batch begin together.
         """
         keeps = query.revisions != UPSTREAM
+        self._use_tag_functions(plan)
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
@@ -245,6 +261,8 @@ class Engine:
         """
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         keeps = query.revisions != UPSTREAM
+        if plan is not None:
+            self._use_tag_functions(plan)
         stages = () if plan is None else _stages(name, plan, query, keeps)
         made = Standing(name, stages, moment.start, history, created, moment.entry, moment.arrived)
         made.priority, made.keeps, made.past = query.priority, keeps, past
@@ -265,7 +283,12 @@ class Engine:
             self.classes.stands_alone(shape, standing.beginning, how_many)
 
     def reading(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
-        return Reading(name, query.kind, query.columns, seat)
+        if query.columns[-1:] == (KIND,):
+            return Reading(name, query.kind, query.columns[:-2], seat)
+        if not query.with_tags or query.columns[-1:] != (MARKS,):
+            return Reading(name, query.kind, query.columns, seat)
+        joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in query.plan.walk())
+        return Reading(name, query.kind, query.columns[:-1], seat, True, joins)
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
@@ -447,6 +470,8 @@ def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:
 
 def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
+    if SHAPE not in query.__dict__ and any(map(is_marks, query.plan.schema.names)):
+        query.__dict__[SHAPE] = None
     if SHAPE not in query.__dict__:
         shape = shape_of(query.plan, query.columns)
         query.__dict__[SHAPE] = shape and replace(corrected(shape, query), on_spark=for_spark(shape))

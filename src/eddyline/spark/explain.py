@@ -148,9 +148,9 @@ class View(Batch):
     def rows(self) -> int:
         return sum(self.segments.values())
 
-    def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
+    def read(self, log: Log, segments: Sequence[Segment], more: int = 0) -> Frame:
         self.segments.update({segment.path: segment.rows for segment in segments})
-        return super().read(log, segments)
+        return super().read(log, segments, more)
 
 
 class Passed:

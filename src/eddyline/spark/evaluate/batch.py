@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eddyline.algebra.schema import Schema
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.segment import DIFF, INDEX, MARKS, TICK, Segment
 from eddyline.spark.evaluate.frames import Frame, Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.literal import back_quoted, spark_type
@@ -85,13 +85,34 @@ class Batch:
     settled: Spans = NOTHING  # where nothing can change any more, so that all is shown as it is
     looked: list[Spans] = field(default_factory=list)  # told where something may have been said before
 
-    def read(self, log: Log, segments: Sequence[Segment]) -> Frame:
-        """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …"""
+    def read(self, log: Log, segments: Sequence[Segment], more: int = 0) -> Frame:
+        """The weighted rows of segments: `_index`, `_tick`, `_diff`, and the values as c0, c1, …
+
+        With one `more` column, the marks of each tuple stand behind its values; segments without any have no such
+        column. With two, tick-tags are rows too, and the last column tells them from tuples.
+        """
         own = {name: spark_type(f.type) for name, f in zip(log.columns, log.schema.fields, strict=True)}
         fields = {INDEX: "BIGINT", TICK: "BIGINT", DIFF: "TINYINT", **own}
         columns = [INDEX, TICK, DIFF, *(f"{back_quoted(name)} AS c{i}" for i, name in enumerate(log.columns))]
         self.on_read(sum(segment.rows for segment in segments))
-        return self.frames.read([segment.path for segment in segments], fields, columns)
+        if not more:
+            return self.frames.read([segment.path for segment in segments], fields, columns)
+        marks, kind = (f"c{len(log.columns) + n}" for n in range(2))
+        marked = [segment.path for segment in segments if segment.marked]
+        others = [segment.path for segment in segments if not segment.marked]
+        kinds = [f"CASE WHEN {DIFF} = 0 THEN '#' ELSE '+' END AS {kind}"] if more > 1 else []
+        plain = self.frames.read(others, fields, [*columns, f"CAST(NULL AS STRING) AS {marks}", *kinds])
+        if not marked:
+            return plain
+        found = self.frames.read(marked, {**fields, MARKS: "STRING"}, [*columns, f"{MARKS} AS {marks}", *kinds])
+        if more > 1:  # what is written down of an attachment is a tag only where it has found its place
+            found = found.where(f"{DIFF} <> 0 OR {marks} IS NOT NULL").selectExpr(
+                INDEX,
+                TICK,
+                f"CAST(CASE WHEN {DIFF} = 0 THEN 1 ELSE {DIFF} END AS TINYINT) AS {DIFF}",
+                *columns_of(len(log.columns) + 2),
+            )
+        return found.unionAll(plain) if others else found
 
 
 def columns_of(width: int) -> list[str]:

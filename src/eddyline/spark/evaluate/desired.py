@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import RelationChanges, WindowSort
+from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
@@ -45,6 +47,7 @@ class Desired:
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
     order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
+    marks: str | None = None  # the column of changes that does not tell them apart
 
     @property
     def head(self) -> list[str]:
@@ -92,6 +95,11 @@ def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
     return Scope(INDEXES, places, places.within(1, had))
 
 
+def marks_in(schema: Schema) -> str | None:
+    """The column of a frame that holds marks, if one does."""
+    return next((f"c{place}" for place, name in enumerate(schema.names) if is_marks(name)), None)
+
+
 def _leaf(plan: Operator) -> Operator:
     while len(plan.inputs) == 1 and not isinstance(plan, RowWindow | LoopWindow | HopWindow):
         plan = plan.inputs[0]
@@ -120,7 +128,7 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
     made = _begun(windows(plan.input, batch, earlier, scope.by), batch)
     if any(isinstance(operator, MemberWindow) for operator in plan.walk()):
         made = _with_own_slides(made, batch)
-    rows = _differences(made, isinstance(plan, DStream), scope)
+    rows = _differences(made, isinstance(plan, DStream), scope, marks_in(plan.schema))
     return Desired(rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
 
 
@@ -156,8 +164,11 @@ def _place(by: str) -> str:
     return T if by == TICKS else "_k0"
 
 
-def _differences(made: Windows, leaving: bool, scope: Scope) -> Frame:
-    """The rows of each window that were not in the one before it, or the other way round, as bags."""
+def _differences(made: Windows, leaving: bool, scope: Scope, marks: str | None) -> Frame:
+    """The rows of each window that were not in the one before it, or the other way round, as bags.
+
+    What rows are the same, their `marks` do not say.
+    """
     head = made.head
     here, before = (1, -1) if not leaving else (-1, 1)
     same = f"struct({', '.join(head)}, {here} AS _w)"
@@ -174,6 +185,14 @@ def _differences(made: Windows, leaving: bool, scope: Scope) -> Frame:
     both = rows.selectExpr(*made.columns, f"explode(array({same}, {following})) AS _at")
     placed = both.selectExpr(*(f"_at.{key} AS {key}" for key in head), "_at._w AS _w", *made.columns)
     wanted = placed.where(f"{head[0]} IS NOT NULL AND {scope.places.condition(_place(scope.by))}")
+    if marks is not None:
+        alike = ", ".join([*head, *(column for column in made.columns if column != marks)])
+        counted = wanted.selectExpr(
+            "*",
+            f"sum(_w) OVER (PARTITION BY {alike}) AS _n",
+            f"row_number() OVER (PARTITION BY {alike}, _w ORDER BY {marks} DESC NULLS LAST) AS _copy",
+        )
+        return counted.where("_w > 0 AND _copy <= _n").select(*head, *made.columns)
     net = grouped(wanted, [*head, *made.columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n > 0")
     return net.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
 
@@ -191,9 +210,9 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     again = ticks.within(LOW, batch.before.closed)
     if isinstance(plan, RStream):
         return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T, order=_order(plan))
-    net = net_changes(frame, ticks, width)
+    net = net_changes(frame, ticks, width, marks_in(plan.schema))
     if isinstance(plan, RelationChanges):
-        return Desired(net, (T,), width, again, T)
+        return Desired(net, (T,), width, again, T, marks=marks_in(plan.schema))
     wanted = net.where("_n > 0" if isinstance(plan, IStream) else "_n < 0")
     rows = wanted.selectExpr(T, *columns, "explode(sequence(1L, abs(_n))) AS _copy").drop("_copy")
     return Desired(rows, (T,), width, again, T, order=_order(plan))

@@ -86,7 +86,9 @@ def relation_difference(desired: Desired, said: Said) -> Frame:
     net = desired.rows.selectExpr(f"{T} AS {TICK}", "_n", *columns)
     if said.rows is not None:
         net = net.unionByName(said.rows.selectExpr(TICK, f"CAST(-{DIFF} AS BIGINT) AS _n", *columns))
-        net = grouped(net, [TICK, *columns], ["CAST(sum(_n) AS BIGINT) AS _n"]).where("_n <> 0")
+        values, marks = [column for column in columns if column != desired.marks], desired.marks
+        own = [] if marks is None else [f"max({marks}) AS {marks}"]
+        net = grouped(net, [TICK, *values], ["CAST(sum(_n) AS BIGINT) AS _n", *own]).where("_n <> 0")
     copies = "explode(sequence(1L, abs(_n))) AS _copy"
     return net.selectExpr(TICK, f"CAST(sign(_n) AS TINYINT) AS {DIFF}", *columns, copies).drop("_copy")
 

@@ -273,12 +273,22 @@ def _stops_of_members(frame: Frame, whose: str, batch: Batch, asked: Asked, ever
 # -- results ----------------------------------------------------------------------------------------------------------
 
 
-def net_changes(frame: Frame, emitted: Spans, width: int) -> Frame:
-    """What enters (+n) and leaves (−n) at each of the ticks: `_t`, `_n` and the values."""
+def net_changes(frame: Frame, emitted: Spans, width: int, marks: str | None = None) -> Frame:
+    """What enters (+n) and leaves (−n) at each of the ticks: `_t`, `_n` and the values.
+
+    `marks` do not tell rows apart; those of what enters or leaves go with it.
+    """
     columns = [f"c{i}" for i in range(width)]
     edges = f"explode(array(struct({FROM} AS t, 1 AS w), struct({UNTIL} + 1 AS t, -1 AS w))) AS _edge"
     both = frame.selectExpr(edges, *columns).selectExpr(f"_edge.t AS {T}", "_edge.w AS _w", *columns)
-    return grouped(both.where(emitted.condition(T)), [T, *columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n <> 0")
+    wanted = both.where(emitted.condition(T))
+    if marks is None:
+        return grouped(wanted, [T, *columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n <> 0")
+    values = [column for column in columns if column != marks]
+    enters, leaves = (f"max(CASE WHEN _w {sign} 0 THEN {marks} END)" for sign in "><")
+    own = f"CASE WHEN sum(_w) > 0 THEN {enters} ELSE {leaves} END AS {marks}"
+    net = grouped(wanted, [T, *values], ["CAST(sum(_w) AS BIGINT) AS _n", own])
+    return net.where("_n <> 0").select(T, *columns, "_n")
 
 
 def at_every_tick(frame: Frame, emitted: Spans, width: int) -> Frame:

@@ -30,18 +30,25 @@ def log_of(plan: Operator, batch: Batch) -> Log:
     return batch.logs[plan.name]
 
 
+def _more(plan: Operator, log: Log) -> int:
+    """How many columns the plan wants behind the values: marks, and whether a row is a tuple."""
+    *_, leaf = plan.walk()
+    assert isinstance(leaf, StreamReceive | StreamAcquire)
+    return len(leaf.declared) - len(log.schema)
+
+
 def tuples(plan: Operator, batch: Batch, ticks: Spans = EVERYTHING, indexes: Spans = EVERYTHING) -> Frame:
     """The standing tuples with these ticks and indexes: `_index`, `_tick` and c0, c1, …"""
     log = log_of(plan, batch)
     needed = [s for s in log.segments if ticks.meets(*s.tick) and indexes.meets(*s.index)]
-    frame = batch.read(log, needed).where(f"{ticks.condition(TICK)} AND {indexes.condition(INDEX)}")
+    frame = batch.read(log, needed, _more(plan, log)).where(f"{ticks.condition(TICK)} AND {indexes.condition(INDEX)}")
     return apply_chain(plan, standing(frame, needed), batch, first=_first(needed))
 
 
 def changes(plan: Operator, batch: Batch) -> Frame:
     """What the batch brings, selected and projected: also `_diff`."""
     log = log_of(plan, batch)
-    frame = batch.read(log, log.fresh).where(f"{DIFF} <> 0")
+    frame = batch.read(log, log.fresh, _more(plan, log)).where(f"{DIFF} <> 0")
     if since := batch.since.get(log.name):
         frame = frame.where(f"{INDEX} > {since}")  # who came before the query was created is none of its business
     if batch.indexes != EVERYTHING:

@@ -1,0 +1,31 @@
+"""Conditions on rows that are in memory, before any log has them."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.kernels.dialect import MACROS, kernel_sql
+
+_asking = Lock()  # one kernel, and it is quick
+_kernel: duckdb.DuckDBPyConnection | None = None
+
+
+def satisfied(rows: pa.Table, condition: str) -> Any:
+    """Which rows satisfy a condition, written in Spark's SQL over c0, c1, …; those of which it is unknown do not."""
+    global _kernel
+    named = rows.rename_columns([f"c{place}" for place in range(rows.num_columns)])
+    with _asking:
+        if _kernel is None:
+            _kernel = duckdb.connect()
+            for statement in ("SET threads = 1", "SET TimeZone = 'UTC'", *MACROS):
+                _kernel.execute(statement)
+        _kernel.register("arriving", named)
+        text = kernel_sql(f"{condition} AS holds")[0]
+        found = _kernel.sql(f"SELECT {text} FROM arriving").to_arrow_table().column("holds")
+        _kernel.unregister("arriving")
+    return pc.fill_null(found, False).to_numpy()

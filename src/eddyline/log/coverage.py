@@ -1,0 +1,300 @@
+"""Which tick-tags cover which tuples, for whole stretches of tuples at once (semantics section 6).
+
+It says what `reference.coverage` says tuple by tuple. Between two tags the tags at hand are the same, so each of them is
+laid over all tuples of the stretch as an array, and the tuples that have the same tags share one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.marks import mark_of, written
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.tag import OVERWRITE, TagSpec, TickTag
+from eddyline.log.answers import python_rows
+
+Array = Any
+Fields = frozenset[int] | None
+#: which tuples of a table satisfy a condition
+Condition = Callable[[pa.Table], Array]
+#: how a value of a field is written, for patterns
+ValueText = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """An ad hoc ATTACH TAG that waits for its first tuple; `number` is that of the tag it becomes."""
+
+    spec: TagSpec
+    tagger: str
+    number: int
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Tuples that follow each other in the order of arrival."""
+
+    values: pa.Table
+    index: Array
+    tick: Array
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def slice(self, first: int, last: int) -> Stretch:
+        return Stretch(self.values.slice(first, last - first), self.index[first:last], self.tick[first:last])
+
+
+class Coverage:
+    """The tags of one stream that can still cover something, in order of arrival.
+
+    A tag goes when it has covered all it can, or when its time is before the horizon, from which on nothing is taken
+    any more: so there are as many as people have said within what the stream retains.
+    """
+
+    def __init__(self, schema: Schema, stream: str, texts: Sequence[ValueText], reached: int | None) -> None:
+        """`reached`: the largest tick of the tuples before."""
+        self._schema, self._stream, self._texts = schema, stream, texts
+        self._active: list[_Active] = []
+        self._waiting: list[Attachment] = []
+        self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
+        self._reached_tick = reached
+        self._reached_index = 0
+
+    def __len__(self) -> int:
+        return len(self._active) + len(self._waiting)
+
+    def arrive(self, tag: TickTag, condition: Condition | None = None) -> None:
+        """A tag takes its place; with a condition it covers only tuples that satisfy it."""
+        new = _Active(tag, tag.applies_to.positions(self._schema), condition)
+        if new.overwrites_any_tuple and not self._is_over(new):
+            for active in self._active:
+                active.lose(new)
+        if new.fields != frozenset():
+            self._active.append(new)
+
+    def attach(self, attachment: Attachment) -> None:
+        self._waiting.append(attachment)
+
+    def covered(self, stretch: Stretch) -> Iterator[str | None]:
+        """The marks of each tuple of a stretch, as text."""
+        done = 0
+        for first, attachment in self._due(stretch):
+            yield from self._laid(stretch.slice(done, first))
+            done = first
+            self._make(attachment, int(stretch.index[first]), int(stretch.tick[first]))
+        yield from self._laid(stretch.slice(done, len(stretch)))
+
+    def forget_before(self, horizon: int | None) -> None:
+        """Tags whose time is over for all tuples that can still come."""
+        if horizon is not None:
+            self._active = [tag for tag in self._active if tag.end is None or tag.end > horizon]
+
+    def _due(self, stretch: Stretch) -> list[tuple[int, Attachment]]:
+        """The attachments whose first tuple is in a stretch, in the order of these tuples, and where it is."""
+        found = []
+        waiting, self._waiting = self._waiting, []
+        for attachment in waiting if len(stretch) else ():
+            holds = None if attachment.condition is None else attachment.condition(stretch.values)
+            places = [0] if holds is None else np.flatnonzero(holds)[:1].tolist()
+            if places:
+                found.append((places[0], attachment))
+            else:
+                self._waiting.append(attachment)
+        self._waiting = self._waiting if len(stretch) else waiting
+        return sorted(found, key=lambda due: due[0])
+
+    def _make(self, attachment: Attachment, index: int, tick: int) -> None:
+        spec = attachment.spec
+        tuples = (index,) if attachment.condition is not None and spec.lifespan is None else None
+        type_ = shipped().classify(spec.content)
+        tag = spec.tag(self._stream, attachment.tagger, tick, type_, attachment.number, tuples)
+        self.arrive(tag, attachment.condition)
+        self.made.append((index, tag))
+
+    def _laid(self, stretch: Stretch) -> Sequence[str | None]:
+        if not len(stretch):
+            return ()
+        layers = [(tag, *tag.on(stretch, self._texts)) for tag in self._active]
+        layers = [layer for layer in layers if layer[1].any()]
+        latest, reached = int(stretch.tick.max()), self._reached_tick
+        self._reached_tick = latest if reached is None else max(latest, reached)
+        self._reached_index = max(self._reached_index, int(stretch.index.max()))
+        self._active = [tag for tag in self._active if not self._is_used_up(tag)]
+        if not layers:
+            return [None] * len(stretch)
+        codes = np.stack([codes for _, codes, _ in layers], axis=1)
+        alike, which = np.unique(codes, axis=0, return_inverse=True)
+        texts = [
+            _text([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
+        ]
+        return [texts[at] for at in which.ravel().tolist()]
+
+    def _is_used_up(self, tag: _Active) -> bool:
+        tuples = tag.tag.applies_to.tuples
+        return tag.used_up or (tuples is not None and max(tuples, default=0) <= self._reached_index)
+
+    def _is_over(self, tag: _Active) -> bool:
+        end, reached = tag.end, self._reached_tick
+        return self._is_used_up(tag) or (end is not None and reached is not None and end <= reached)
+
+
+@dataclass
+class _Active:
+    tag: TickTag
+    fields: Fields
+    condition: Condition | None
+    followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
+    used_up: bool = False
+    losses: list[tuple[int, Fields]] = field(default_factory=list)  # to tags that overwrite it, from their time on
+
+    @property
+    def overwrites_any_tuple(self) -> bool:
+        return self.tag.mode == OVERWRITE and self.condition is None and self.tag.applies_to.any_tuple
+
+    @property
+    def end(self) -> int | None:
+        """The first tick at which it covers nothing any more; None if that is not known."""
+        ended = next((since for since, _ in self.losses if not _is_something(self._left_at(since))), None)
+        ends = [tick for tick in (self.tag.end, ended) if tick is not None]
+        return min(ends, default=None)
+
+    def lose(self, new: _Active) -> None:
+        """Give up what another overwrites, from its time on."""
+        if not _same_kind(self.tag, self.fields, new.tag, new.fields):
+            return
+        if self.fields is not None and self.fields.isdisjoint(new.fields or ()):
+            return
+        self.losses.append((new.tag.timestamp, new.fields))
+        self.losses.sort(key=lambda loss: loss[0])
+
+    def _left_at(self, tick: int) -> Fields | bool:
+        """The fields that it still has at a tick, None for the whole tuple; False if nothing is left."""
+        left = self.fields
+        for since, lost in self.losses:
+            if since <= tick and (left is None or not (left := left - (lost or frozenset()))):
+                return False
+        return left
+
+    def on(self, stretch: Stretch, texts: Sequence[ValueText]) -> tuple[Array, list[Fields]]:
+        """For each tuple 0, or which of some sets of fields the tag is on, from 1."""
+        covers = self._may_cover(stretch)
+        codes = np.zeros(len(stretch), np.int32)
+        if not covers.any():
+            return codes, []
+        found: list[Fields] = []
+        since = np.array([tick for tick, _ in self.losses], np.int64)
+        level = np.searchsorted(since, stretch.tick, side="right") if len(since) else np.zeros(len(stretch), np.int64)
+        lefts = {at: self._left_at(int(since[at - 1]) if at else -(2**63)) for at in np.unique(level[covers]).tolist()}
+        for at, left in lefts.items():
+            if left is not False and left is None:
+                rows = covers & (level == at)
+                if self.tag.applies_to.values is not None:
+                    rows &= self._matching(stretch, range(stretch.values.num_columns), texts).any(axis=1)
+                found.append(None)
+                codes[rows] = len(found)
+        fields = sorted({position for left in lefts.values() if isinstance(left, frozenset) for position in left})
+        if fields:
+            had = np.zeros((len(stretch), len(fields)), bool)
+            for at, left in lefts.items():
+                if isinstance(left, frozenset):
+                    had[covers & (level == at)] = [position in left for position in fields]
+            had &= self._holding(stretch, fields, had, texts)
+            alike, which = np.unique(had, axis=0, return_inverse=True)
+            for number, row in enumerate(alike):
+                if row.any():
+                    found.append(frozenset(position for position, on in zip(fields, row, strict=True) if on))
+                    codes[which.ravel() == number] = len(found)
+        if self.tag.lifespan is None and self.tag.applies_to.tuples is None and codes.any():
+            self.used_up = True
+            codes[int(np.flatnonzero(codes)[0]) + 1 :] = 0
+        return codes, found
+
+    def _may_cover(self, stretch: Stretch) -> Array:
+        tag, tuples = self.tag, self.tag.applies_to.tuples
+        covers = np.ones(len(stretch), bool) if tuples is None else np.isin(stretch.index, tuples)
+        if tag.end is not None:
+            covers &= (stretch.tick >= tag.timestamp) & (stretch.tick < tag.end)
+        if self.condition is not None and covers.any():
+            covers &= self.condition(stretch.values)
+        return covers
+
+    def _holding(self, stretch: Stretch, fields: Sequence[int], had: Array, texts: Sequence[ValueText]) -> Array:
+        """Which of the fields hold what the tag is on, where it is on values."""
+        if self.tag.applies_to.values is not None:
+            return self._matching(stretch, fields, texts)
+        holds = np.ones((len(stretch), len(fields)), bool)
+        for at, position in enumerate(fields) if self.tag.applies_to.by_value else ():
+            rows = np.flatnonzero(had[:, at])
+            if not len(rows):
+                continue
+            column = stretch.values.column(position)
+            first = int(rows[0])
+            if self.tag.lifespan is None and self.tag.applies_to.tuples is None:
+                first = int(np.flatnonzero(had.any(axis=1))[0])  # it covers one tuple, so no other settles its values
+            value = self.followed.setdefault(position, column[first])
+            holds[:, at] = _same(column, value)
+        return holds
+
+    def _matching(self, stretch: Stretch, fields: Sequence[int], texts: Sequence[ValueText]) -> Array:
+        """Which of the fields match the pattern of the tag's values; each different value is looked at once."""
+        pattern = re.compile(self.tag.applies_to.values or "")
+        found = np.zeros((len(stretch), len(fields)), bool)
+        for at, position in enumerate(fields):
+            values = stretch.values.column(position).combine_chunks()
+            different = values.unique()
+            matches = [
+                value is not None and pattern.fullmatch(texts[position](value)) is not None
+                for (value,) in python_rows(["v"], pa.table({"v": different}))
+            ]
+            wanted = different.filter(pa.array(matches, pa.bool_()))
+            found[:, at] = pc.is_in(values, value_set=wanted).to_numpy(zero_copy_only=False)
+        return found
+
+
+def _is_something(left: Fields | bool) -> bool:
+    return left is not False
+
+
+def _same(column: pa.ChunkedArray, value: pa.Scalar) -> Array:
+    """Where a column has a value, in the way that groups are told apart: NULL is NULL, and NaN is NaN."""
+    if not value.is_valid:
+        return pc.is_null(column).to_numpy()
+    if pa.types.is_floating(value.type) and value.as_py() != value.as_py():
+        return pc.fill_null(pc.is_nan(column), False).to_numpy()
+    return pc.fill_null(pc.equal(column, value), False).to_numpy()
+
+
+def _same_kind(earlier: TickTag, on: Fields, new: TickTag, new_on: Fields) -> bool:
+    """Whether a tag can take something from an earlier one: tuples and their attributes are different objects."""
+    return earlier.tagger == new.tagger and (on is None) == (new_on is None)
+
+
+def _text(marks: Sequence[tuple[_Active, Fields]]) -> str | None:
+    """The marks of a tuple, in order of arrival, less what later ones overwrite."""
+    left: list[tuple[TickTag, Fields]] = []
+    for active, fields in marks:
+        new = active.tag
+        if new.mode == OVERWRITE:
+            left = [(tag, rest) for tag, on in left if (rest := _rest(tag, on, new, fields)) is not False]
+        left.append((new, fields))
+    return written([mark_of(tag, on) for tag, on in left])
+
+
+def _rest(tag: TickTag, on: Fields, new: TickTag, new_on: Fields) -> Any:
+    if not _same_kind(tag, on, new, new_on):
+        return on
+    rest = (on or frozenset()) - (new_on or frozenset())
+    return rest or False
+
+
+__all__ = ["Attachment", "Condition", "Coverage", "Stretch", "ValueText"]

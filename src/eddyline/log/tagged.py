@@ -1,0 +1,271 @@
+"""The tags of streams as rows come in: each tuple is written down with the tags that cover it.
+
+Tick-tags stand in the log as they came (`#`), and the marks of a tuple in a column that only segments have in which a
+tuple has any. What is known of the tags that can still cover something follows from the log alone, and is put together
+from it when a database is opened again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.marks import mark_of, written
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.tag import Tagger, TagSpec, TickTag
+from eddyline.catalog.extent import Extent
+from eddyline.columnar.types import arrow_schema
+from eddyline.errors import InvalidTag
+from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
+from eddyline.log.journal import StreamState
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TAG, TICK, Segment
+from eddyline.log.storage import Storage
+
+Array = Any
+#: what the text of an attachment in the log begins with; that of a source's tag is JSON
+_ATTACHED = "ATTACH "
+#: bits for the number of tags between two tuples
+_TAGS_BETWEEN = 20
+
+
+class TagReading(Protocol):
+    """How tags are understood; that is the same for all engines."""
+
+    def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
+        """The tag that a source's row says; raises InvalidTag."""
+
+    def texts(self, schema: Schema) -> Sequence[ValueText]:
+        """How values of the fields are written, for patterns."""
+
+    def condition(self, where: TypedExpr, schema: Schema) -> Condition:
+        """Which tuples satisfy a condition, column by column."""
+
+
+def attachment_text(tagger: Tagger) -> str:
+    """An ad hoc ATTACH TAG that waits for its first tuple, as it stands in the log."""
+    where = None if tagger.condition is None else [tagger.condition, tagger.input.schema]
+    value = {"spec": asdict(tagger.tag), "tagger": tagger.tagger, "where": _packed(where)}
+    return _ATTACHED + json.dumps(value)
+
+
+def tag_text(tagger: Tagger) -> str:
+    """An ad hoc tag that stands where the clock stands, as a source would say it."""
+    spec = tagger.tag
+    on = {"attributes": list(spec.attributes)} if spec.attributes is not None else None
+    value = {
+        "content": spec.content,
+        "sign": spec.sign,
+        "lifespan": spec.lifespan,
+        "mode": spec.mode,
+        "tagger": tagger.tagger,
+        "applies_to": None if on is None else {**on, "value": spec.by_value},
+    }
+    return json.dumps({name: each for name, each in value.items() if each is not None})
+
+
+def _packed(where: Any) -> str | None:
+    return None if where is None else base64.b64encode(pickle.dumps(where)).decode()
+
+
+class TaggedStream:
+    """The tags of one stream."""
+
+    def __init__(self, extent: Extent, state: StreamState, storage: Storage, reading: TagReading) -> None:
+        """`state` is that of the stream now: what its log has is taken in again, from the first tag on."""
+        self._extent, self._storage, self._reading = extent, storage, reading
+        first = min((segment.seq[0] for segment in state.segments if segment.tags), default=None)
+        before = [s for s in state.segments if first is None or s.seq[1] < first]
+        latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
+        self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest)
+        self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
+        for rows in () if first is None else _since(first, state, storage, extent):
+            self._covered(rows, lambda place, problem: None)
+        self._coverage.made.clear()
+        self._coverage.forget_before(extent.horizon(state.top))
+
+    def __len__(self) -> int:
+        """How many tags are kept, because they can still cover something."""
+        return len(self._coverage)
+
+    def marked(
+        self, rows: pa.Table, has_tick: Array, state: StreamState, set_aside: Callable[[int, str], None]
+    ) -> pa.Table:
+        """Rows of the log with the marks of their tuples, and without tags that mean nothing, which are set aside.
+
+        `has_tick`: which of the tags among them have a time of their own. `set_aside` is told which tag it is, from 0.
+        """
+        rows = _with_times(rows, has_tick, state.top)
+        wrong: list[int] = []
+
+        def refused(place: int, problem: InvalidTag) -> None:
+            wrong.append(place)
+            set_aside(int(np.searchsorted(places, place)), problem.message)
+
+        places = np.flatnonzero(_is(rows, OP, "#"))
+        new, told = self._covered(rows, refused)
+        marks = self._of_all(rows, new, told, state)
+        if marks.null_count < len(marks):
+            rows = rows.append_column(MARKS, marks)
+        self._coverage.forget_before(self._extent.horizon(_top(rows, state.top)))
+        if wrong:
+            kept = np.ones(rows.num_rows, bool)
+            kept[wrong] = False
+            rows = rows.filter(pa.array(kept))
+        made, self._coverage.made = self._coverage.made, []
+        return self._with_made(rows, made) if made else rows
+
+    def _with_made(self, rows: pa.Table, made: Sequence[tuple[int, TickTag]]) -> pa.Table:
+        """Tags that have found their places stand there, in front of their first tuples."""
+        index = np.where(_is(rows, OP, "+"), rows.column(INDEX).to_numpy(), -1)
+        before = np.array([int(np.flatnonzero(index == at)[0]) for at, _ in made])
+        tags = pa.table(
+            {
+                INDEX: pa.array([at - 1 for at, _ in made], pa.int64()),
+                TICK: pa.array([tag.timestamp for _, tag in made], pa.int64()),
+                DIFF: pa.array([0] * len(made), pa.int8()),
+                OP: pa.array(["#"] * len(made)),
+                MARKS: pa.array([self._told(tag) for _, tag in made], pa.string()),
+            }
+        )
+        together = pa.concat_tables([rows, tags], promote_options="default").select(rows.column_names)
+        places = np.concatenate([np.arange(rows.num_rows), before - 0.5])
+        together = together.take(pa.array(np.argsort(places, kind="stable")))
+        first = rows.column(SEQ)[0].as_py()
+        seq = pa.array(first + np.arange(together.num_rows))
+        return together.set_column(together.column_names.index(SEQ), SEQ, seq)
+
+    def _told(self, tag: TickTag) -> str | None:
+        return written([mark_of(tag, tag.applies_to.positions(self._extent.schema), whole=True)])
+
+    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> tuple[pa.Array, list[str | None]]:
+        """The marks of the new tuples among rows, in their order, and the texts of the tags.
+
+        Tags take their places on the way. Their numbers tell how many tuples came before them, and how many tags since.
+        """
+        new = np.flatnonzero(_is(rows, OP, "+"))
+        tuples = rows if len(new) == rows.num_rows else rows.take(pa.array(new))
+        index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
+        stretch = Stretch(tuples.select(self._extent.schema.names), index, tick)
+        parts: list[str | None] = []
+        told: list[str | None] = []
+        done = 0
+        for place in np.flatnonzero(_is(rows, OP, "#")).tolist():
+            upto = int(np.searchsorted(new, place))
+            if upto > done:
+                parts += self._coverage.covered(stretch.slice(done, upto))
+                done = upto
+            text, tick, last = (rows.column(name)[place].as_py() for name in (TAG, TICK, INDEX))
+            tag = None
+            try:
+                if text is not None:  # or it is there as it was made
+                    tag = self._arrive(text, tick, self._number(last))
+            except InvalidTag as problem:
+                refused(place, problem)
+            told.append(None if tag is None else self._told(tag))
+        parts += self._coverage.covered(stretch.slice(done, len(stretch)))
+        return pa.array(parts, pa.string()), told
+
+    def _number(self, last: int) -> int:
+        self._since = self._since + 1 if last == self._last else 0
+        self._last = last
+        return (last << _TAGS_BETWEEN) + self._since
+
+    def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
+        if not text.startswith(_ATTACHED):
+            tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
+            self._coverage.arrive(tag)
+            return tag
+        value = json.loads(text.removeprefix(_ATTACHED))
+        spec = dict(value["spec"])
+        spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
+        condition = None
+        if value["where"] is not None:
+            where, schema = pickle.loads(base64.b64decode(value["where"]))
+            condition = self._reading.condition(where, schema)
+        self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
+        return None
+
+    def _of_all(self, rows: pa.Table, new: pa.Array, told: Sequence[str | None], state: StreamState) -> pa.Array:
+        """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""
+        plus = _is(rows, OP, "+")
+        marks = np.full(rows.num_rows, -1, np.int64)
+        marks[plus] = np.arange(len(new))
+        known = pa.concat_arrays([new, pa.array(told, pa.string())])
+        marks[_is(rows, OP, "#")] = len(new) + np.arange(len(told))
+        revised = np.flatnonzero(_is(rows, OP, "=") | _is(rows, OP, "-"))
+        if len(revised):
+            index = rows.column(INDEX).to_numpy()[revised]
+            here = index > state.last_index
+            first = rows.column(INDEX).to_numpy()[plus]
+            marks[revised[here]] = np.searchsorted(first, index[here])
+            earlier = marks_in_log(self._storage, state.segments, np.unique(index[~here]))
+            at = np.searchsorted(earlier.column(INDEX).to_numpy(), index[~here])
+            if earlier.num_rows:
+                at = np.minimum(at, earlier.num_rows - 1)
+                found = earlier.column(INDEX).to_numpy()[at] == index[~here]
+                marks[revised[~here]] = np.where(found, len(known) + at, -1)
+                known = pa.concat_arrays([known, earlier.column(MARKS).combine_chunks()])
+        return known.take(pa.array(marks, mask=marks < 0))
+
+
+def has_tags(state: StreamState) -> bool:
+    """Whether there has ever been a tag in what a stream retains."""
+    return any(segment.tags for segment in state.segments)
+
+
+def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) -> pa.Table:
+    """The marks of those of some tuples that have any: `_index` and `_tags`, in the order of indexes."""
+    found = [pa.table({INDEX: pa.array([], pa.int64()), MARKS: pa.array([], pa.string())})]
+    wanted = pa.array(indexes, pa.int64())
+    for segment in segments if len(indexes) else ():
+        if segment.marked and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
+            table = storage.read_table(segment.path, [INDEX, DIFF, MARKS])
+            table = table.filter(pc.not_equal(table.column(DIFF), 0)).drop_columns([DIFF])
+            rows = pc.and_(pc.is_in(table.column(INDEX), value_set=wanted), pc.is_valid(table.column(MARKS)))
+            found.append(table.filter(rows))
+    together = pa.concat_tables(found).sort_by(INDEX)
+    index = together.column(INDEX).to_numpy()
+    first = np.ones(len(index), bool)
+    first[1:] = index[1:] != index[:-1]
+    return together.filter(pa.array(first))
+
+
+def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:
+    """The new tuples and tags of a log from a place on, in order."""
+    columns = [SEQ, INDEX, TICK, DIFF, OP, TAG, *arrow_schema(extent.schema).names]
+    for segment in sorted(state.segments, key=lambda segment: segment.seq):
+        if segment.seq[1] >= first and not segment.minus:
+            yield storage.read_table(segment.path, columns).sort_by(SEQ)
+
+
+def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:
+    """Tags without a time of their own stand at the latest tick of the tuples before them."""
+    tags = _is(rows, OP, "#")
+    if not tags.any() or has_tick.all():
+        return rows
+    tick = rows.column(TICK).to_numpy().copy()
+    lowest = np.iinfo(np.int64).min
+    comes = rows.column(DIFF).to_numpy() > 0
+    latest = np.maximum.accumulate(np.where(comes, tick, lowest))
+    latest = latest if top is None else np.maximum(latest, top)
+    places = np.flatnonzero(tags)[~has_tick]
+    tick[places] = np.where(latest[places] == lowest, tick[places], latest[places])
+    return rows.set_column(rows.column_names.index(TICK), TICK, pa.array(tick))
+
+
+def _top(rows: pa.Table, top: int | None) -> int | None:
+    seen: int | None = pc.max(rows.column(TICK).filter(pc.greater(rows.column(DIFF), 0))).as_py()
+    return top if seen is None else seen if top is None else max(seen, top)
+
+
+def _is(rows: pa.Table, column: str, value: str) -> Array:
+    return pc.equal(rows.column(column), value).to_numpy()

@@ -1,0 +1,92 @@
+"""Tags for Spark: what the reference engine knows of their meaning, for logs and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.marks import KIND, MARKS, Marks
+from eddyline.algebra.schema import Schema
+from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
+from eddyline.algebra.tagging import behind_taggers
+from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.catalog.extent import Extent
+from eddyline.log.coverage import Condition, ValueText
+from eddyline.reference.expression import compile_predicate
+from eddyline.reference.functions.casting import to_text
+from eddyline.reference.tag import tag_values
+from eddyline.reference.tag_input import tick_tag
+from eddyline.rules import optimize
+from eddyline.spark.tags.conditions import condition
+from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """How tags are understood that come in. `tick_micros` tells the length of a tick."""
+
+    tick_micros: Callable[[], int]
+
+    def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
+        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), shipped(), number)
+
+    def texts(self, schema: Schema) -> Sequence[ValueText]:
+        return [to_text(field.type) for field in schema.fields]
+
+    def condition(self, where: TypedExpr, schema: Schema) -> Condition:
+        return condition(where, schema)
+
+
+@dataclass(frozen=True)
+class TagSearch:
+    """Whether one of some marks is of a tag that satisfies a predicate, on all attributes that it names.
+
+    It goes to workers, and must pickle.
+    """
+
+    predicate: TagPredicate
+    names: tuple[str, ...]  # of the fields, in lower case
+
+    def __call__(self, marks: Marks) -> bool:
+        return any(self._on_all(mark.fields) and self._found(mark.tick_tag) for mark in marks)
+
+    def __getstate__(self) -> tuple[TagPredicate, tuple[str, ...]]:
+        return self.predicate, self.names
+
+    def __setstate__(self, state: tuple[TagPredicate, tuple[str, ...]]) -> None:
+        self.__dict__["predicate"], self.__dict__["names"] = state
+
+    def _on_all(self, fields: tuple[int, ...] | None) -> bool:
+        on = {self.names[field] for field in fields or ()}
+        return on.issuperset(name.lower() for name in self.predicate.attributes)
+
+    @cached_property
+    def _found(self) -> Callable[[TickTag], bool]:
+        if self.predicate.where is None:
+            return lambda tag: True
+        satisfied = compile_predicate(self.predicate.where, TAG_SCHEMA)
+        return lambda tag: satisfied(tag_values(tag))
+
+
+def searching(predicate: TagPredicate, schema: Schema) -> TagSearch:
+    return TagSearch(predicate, tuple(name.lower() for name in schema.names))
+
+
+def is_tagged(query: BoundQuery) -> bool:
+    """Whether tags are anywhere in a query."""
+    return has_tags(query.plan)
+
+
+def on_spark(
+    query: BoundQuery, taggers_of: Callable[[str], Sequence[Tagger]], without_rules: Collection[str] = frozenset()
+) -> BoundQuery:
+    """A query with tags as Spark runs it: where tags go, a column of marks goes, behind its own columns."""
+    plan = optimize(behind_taggers(query.plan, taggers_of), frozenset(without_rules)).plan
+    if query.kind == TAGS:
+        return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
+    columns = (*query.columns, MARKS) if query.with_tags else query.columns
+    return replace(query, plan=lowered(plan, searching, query.with_tags), columns=columns)

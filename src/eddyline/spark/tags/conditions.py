@@ -1,0 +1,36 @@
+"""Conditions of ad hoc tags, asked of tuples as they come in."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.schema import Schema
+from eddyline.errors import NotSupported
+from eddyline.kernels.conditions import satisfied
+from eddyline.kernels.fits import why_not_expression
+from eddyline.log.coverage import Condition
+from eddyline.spark.expression import names_of, spark_sql
+
+
+def check(where: TypedExpr) -> None:
+    """Raise if a condition cannot be asked before tuples are in the log."""
+    reason = why_not_expression(where)
+    if reason is not None:
+        raise NotSupported(
+            f"the condition of a tag is asked as tuples come in, where {reason}",
+            hint="attach it continuously, or use --engine reference",
+        )
+
+
+def condition(where: TypedExpr, schema: Schema) -> Condition:
+    """Which tuples satisfy a condition."""
+    text = spark_sql(where, names_of(schema, [f"c{place}" for place in range(len(schema))]))
+    return partial(_asked, text)
+
+
+def _asked(text: str, values: pa.Table) -> Any:
+    return satisfied(values, text)

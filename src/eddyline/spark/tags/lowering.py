@@ -1,0 +1,348 @@
+"""Plans with tags become plans without: marks are one more column, and each operator says what becomes of them.
+
+Positions in marks are those of the plan as it was; the columns of marks in between do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, cast
+
+from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Named, TypedExpr, columns_of
+from eddyline.algebra.marks import KIND, MADE, MARKS, is_marks, mark_of
+from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp
+from eddyline.algebra.relational import (
+    RelationChanges,
+    WindowAggregation,
+    WindowAlias,
+    WindowCrossProduct,
+    WindowDistinct,
+    WindowJoin,
+    WindowProject,
+    WindowSort,
+)
+from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.stream import (
+    INDEX,
+    TICK,
+    DStream,
+    IStream,
+    RStream,
+    StreamAcquire,
+    StreamAlias,
+    StreamLookup,
+    StreamProject,
+    StreamReceive,
+    StreamSelect,
+)
+from eddyline.algebra.tag import (
+    COMBINE,
+    TagAggregation,
+    TaggedObjectSelection,
+    Tagger,
+    TagJoin,
+    TagPredicate,
+    TagSelection,
+    WindowTagAggregation,
+)
+from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
+from eddyline.columnar.tags import rest_of
+from eddyline.errors import NotSupported
+from eddyline.spark.tags import functions as of
+
+#: makes a search among marks of what a query asks of tags
+Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
+#: the kind of a row that is a tick-tag
+_TAG = "#"
+_LEAVES = (StreamReceive, StreamAcquire)
+_TO_STREAM = (RStream, IStream, DStream, RelationChanges)
+_LATER = {
+    TagJoin: "a tag join",
+    TagAggregation: "GROUP BY TAG",
+    WindowTagAggregation: "GROUP BY TAG",
+}
+
+
+def has_tags(plan: Operator) -> bool:
+    """Whether there are tags anywhere in a plan."""
+    return any(op.tagged or type(op).__module__.endswith(".tag") for op in plan.walk())
+
+
+def lowered(plan: Operator, searching: Searching, with_tags: bool) -> Operator:
+    """The plan with marks as columns; with `with_tags`, those of its output are its last column."""
+    made = _Lowering(searching).of(plan)
+    if not with_tags:
+        return _settled(plan, replace(made, marks=None))
+    return _settled(plan, made if made.marks is not None else replace(made, marks=Literal(None, STRING)))
+
+
+def lowered_tags(plan: Operator, searching: Searching) -> Operator:
+    """The plan of a query that shows tick-tags themselves: a stream in which tags are rows as tuples are.
+
+    Behind the columns of a tuple stand the tags that are told in front of it, and which of both a row is. SELECT TAGS
+    has rows of tags alone.
+    """
+    making = _Lowering(searching)
+    if not isinstance(plan, TagSelection):
+        stream, told, kind = making.elements(plan)
+        return _shown(plan, stream, told, kind)
+    stream, told, kind = making.elements(plan.input)
+    if plan.predicate != TagPredicate():
+        told = of.selected(told, searching(plan.predicate, plan.input.schema))
+    # they are looked at twice, so they are written down once
+    shown = cast(StreamOp, _shown(plan, stream, told, Literal(_TAG, STRING)))
+    has_some = Call("not", (Call("is null", (Column(MARKS, STRING),), BOOLEAN),), BOOLEAN)
+    return StreamSelect(has_some, shown)
+
+
+def _shown(plan: Operator, stream: Operator, told: TypedExpr, kind: TypedExpr) -> StreamProject:
+    columns = [Named(_column(field), field.name) for field in plan.schema.fields]
+    return StreamProject((*columns, Named(told, MARKS), Named(kind, KIND)), cast(StreamOp, stream))
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    plan: Operator
+    marks: TypedExpr | None  # how marks are found in its columns; None if it has none
+
+
+class _Lowering:
+    def __init__(self, searching: Searching) -> None:
+        self._searching = searching
+        self._numbers = count(1)
+
+    def of(self, node: Operator) -> _Lowered:
+        _refuse(node)
+        if isinstance(node, _LEAVES):
+            return self._leaf(node)
+        below = [self.of(operator) for operator in node.inputs]
+        if isinstance(node, Tagger):
+            return self._tagger(node, below[0])
+        if isinstance(node, WindowAggregation):
+            return self._aggregation(node, below[0])
+        if all(each.marks is None for each in below):
+            return _Lowered(node.with_inputs(*(each.plan for each in below)), None)
+        if isinstance(node, TaggedObjectSelection):
+            return self._tagged_objects(node, below[0])
+        if isinstance(node, StreamProject | WindowProject):
+            return self._projection(node, below[0])
+        if isinstance(node, StreamAlias | WindowAlias):
+            return _alias(node, below[0])
+        if isinstance(node, WindowDistinct):
+            return self._distinct(node, below[0])
+        if isinstance(node, StreamLookup | WindowCrossProduct | WindowJoin):
+            left, right = node.inputs
+            marks = of.joined(below[0].marks, len(left.schema), below[1].marks, len(right.schema))
+            return _Lowered(node.with_inputs(below[0].plan, below[1].plan), marks)
+        if isinstance(node, _TO_STREAM):
+            return self._to_stream(node, below[0])
+        return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
+
+    def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
+        """A stream with its tags as rows: the plan, the tags that are told with each row, and what kind of row it is."""
+        if isinstance(node, _LEAVES):
+            relation = node.declared.fields[0].relation
+            marks, kind = Field(self._name(), STRING, relation), Field(KIND, STRING, relation)
+            plan = replace(node, declared=node.declared + Schema((marks, kind)), tick_tags=False)
+            is_tag = Call("=", (_column(kind), Literal(_TAG, STRING)), BOOLEAN)
+            return plan, Call("case", (is_tag, _column(marks)), STRING), _column(kind)
+        if isinstance(node, StreamAlias):
+            plan, told, kind = self.elements(node.input)
+            return node.with_inputs(plan), _renamed(told, node.relation), _renamed(kind, node.relation)
+        _refuse(node)
+        if not isinstance(node, Tagger):
+            raise NotSupported(
+                "SELECT TAGS with conditions on tuples runs on the reference engine only, so far",
+                hint="use SELECT TAGGED OBJECTS … WITH TAGS, or --engine reference",
+            )
+        plan, told, kind = self.elements(node.input)
+        plan, marks = self._made_by(node, plan, told, whole=True)
+        is_tag = Call("=", (kind, Literal(_TAG, STRING)), BOOLEAN)
+        return plan, Call("case", (is_tag, told, marks), STRING), kind
+
+    def _name(self) -> str:
+        return f"{MARKS}{next(self._numbers)}"
+
+    def _leaf(self, node: StreamReceive | StreamAcquire) -> _Lowered:
+        if not node.tick_tags:
+            return _Lowered(node, None)
+        field = Field(self._name(), STRING, node.declared.fields[0].relation)
+        plan = replace(node, declared=node.declared + Schema((field,)), tick_tags=False)
+        return _Lowered(plan, _column(field))
+
+    def _tagger(self, node: Tagger, below: _Lowered) -> _Lowered:
+        """A tag of its own for each tuple that satisfies the condition. What the tuple had before stays in front.
+
+        With OVERWRITE the last one takes away what earlier ones of the same tagger said of the tuple, so it is alone.
+        """
+        return _Lowered(*self._made_by(node, below.plan, below.marks or Literal(None, STRING)))
+
+    def _made_by(
+        self, node: Tagger, below: Operator, had: TypedExpr, whole: bool = False
+    ) -> tuple[Operator, TypedExpr]:
+        spec = node.tag
+        if not node.continuous or (spec.lifespan is not None and spec.mode == COMBINE):
+            raise NotSupported(
+                "tags that a query makes for each tuple and that live on in others run on the reference engine only",
+                hint="leave TAG_LIFESPAN or TAG_MODE = COMBINE away, or use --engine reference",
+            )
+        plan = _with_places(below)
+        leaf = _leaf_of(plan)
+        relation = leaf.declared.fields[0].relation
+        tag = spec.tag(leaf.name, node.tagger, 0, shipped().classify(spec.content), 0)
+        fields = tag.applies_to.positions(_original(leaf.declared))
+        tick, index = (Column(name, BIGINT, relation) for name in (TICK, INDEX))
+        marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE, whole)))
+        return plan, marks if node.condition is None else Call("case", (node.condition, marks, had), STRING)
+
+    def _tagged_objects(self, node: TaggedObjectSelection, below: _Lowered) -> _Lowered:
+        assert below.marks is not None
+        search = self._searching(node.predicate, node.input.schema)
+        plan = StreamSelect(of.found(below.marks, search), cast(StreamOp, below.plan))
+        return _Lowered(plan, below.marks if node.with_tags else None)
+
+    def _projection(self, node: StreamProject | WindowProject, below: _Lowered) -> _Lowered:
+        assert below.marks is not None
+        reads = [_reads(column.expr, node.input.schema) for column in node.columns]
+        marks = Named(of.projected(below.marks, reads), self._name())
+        plan = replace(node, columns=(*node.columns, marks), input=below.plan)  # type: ignore[arg-type]
+        return _Lowered(plan, Column(marks.name, STRING))
+
+    def _aggregation(self, node: WindowAggregation, below: _Lowered) -> _Lowered:
+        """Groups collect the different marks of their tuples, of which a projection makes those of the group."""
+        if below.marks is None:
+            return _Lowered(node.with_inputs(below.plan), None)
+        all_of = self._name()
+        reads = [_reads(column.expr, node.input.schema) for column in (*node.keys, *node.aggregates)]
+        keys = tuple(Named(key.expr, f"$key{i}") for i, key in enumerate(node.keys))
+        plain = {f"$aggregate{i}": column for i, column in enumerate(node.aggregates) if not _counts_tags(column.expr)}
+        collected = Named(_collected(below.marks), all_of)
+        groups = WindowAggregation(
+            keys,
+            (*(Named(column.expr, name) for name, column in plain.items()), collected),
+            cast(WindowOp, below.plan),
+            node.members,
+        )
+        found = Column(all_of, STRING)
+        shown = [
+            *(Named(Column(key.name, key.expr.type), was.name) for key, was in zip(keys, node.keys, strict=True)),
+            *(
+                Named(_count(column.expr, found, node.input.schema), column.name)
+                if _counts_tags(column.expr)
+                else Named(Column(f"$aggregate{i}", column.expr.type), column.name)
+                for i, column in enumerate(node.aggregates)
+            ),
+        ]
+        marks = Named(of.grouped(found, reads), self._name())
+        return _Lowered(WindowProject((*shown, marks), groups), Column(marks.name, STRING))
+
+    def _distinct(self, node: WindowDistinct, below: _Lowered) -> _Lowered:
+        assert below.marks is not None
+        fields = node.schema.fields
+        keys = tuple(Named(_column(field), f"$key{i}") for i, field in enumerate(fields))
+        all_of = self._name()
+        collected = Named(_collected(below.marks), all_of)
+        groups = WindowAggregation(keys, (collected,), cast(WindowOp, below.plan))
+        shown = [Named(Column(key.name, f.type), f.name) for key, f in zip(keys, fields, strict=True)]
+        marks = Named(of.of_copies(Column(all_of, STRING)), self._name())
+        plan: WindowOp = WindowProject((*shown, marks), groups)
+        relations = {field.relation for field in fields}
+        if relations == {None}:
+            return _Lowered(plan, Column(marks.name, STRING))
+        if len(relations) > 1:
+            raise NotSupported("DISTINCT over all columns of a join WITH TAGS", hint="name the columns that you want")
+        (relation,) = relations
+        assert relation is not None
+        return _Lowered(WindowAlias(relation, plan), Column(marks.name, STRING, relation))
+
+    def _to_stream(self, node: Operator, below: _Lowered) -> _Lowered:
+        (original,) = node.inputs
+        plan = _settled(original, below)
+        field = plan.schema.fields[-1]
+        return _Lowered(node.with_inputs(plan), _column(field))
+
+
+def _refuse(node: Operator) -> None:
+    what = _LATER.get(type(node))
+    if what is not None:
+        raise NotSupported(f"{what} runs on the reference engine only, so far", hint="use --engine reference")
+
+
+def _settled(original: Operator, made: _Lowered) -> Operator:
+    """The plan with the fields that it had, and behind them its marks, if it has any."""
+    fields, now = original.schema.fields, made.plan.schema.fields
+    has = made.marks is not None
+    if len(now) == len(fields) + has and (not has or made.marks == _column(now[-1])):
+        return made.plan
+    if isinstance(made.plan, RStream | IStream | DStream | RelationChanges | WindowSort):
+        below = _settled(original.inputs[0], _Lowered(made.plan.inputs[0], made.marks))
+        return made.plan.with_inputs(below)
+    columns = [Named(_column(field), field.name) for field in fields]
+    if made.marks is not None:
+        columns.append(Named(made.marks, f"{MARKS}0"))
+    project = StreamProject if isinstance(original, StreamOp) else WindowProject
+    return project(tuple(columns), cast(Any, made.plan))
+
+
+def _alias(node: StreamAlias | WindowAlias, below: _Lowered) -> _Lowered:
+    assert below.marks is not None
+    return _Lowered(node.with_inputs(below.plan), _renamed(below.marks, node.relation))
+
+
+def _renamed(expr: TypedExpr, relation: str) -> TypedExpr:
+    """An expression over fields that are known under another name of their relation."""
+
+    def renamed(part: Expr) -> Expr | None:
+        return replace(part, relation=relation) if isinstance(part, Column) else None
+
+    return cast(TypedExpr, expr.rewrite(renamed))
+
+
+def _with_places(plan: Operator) -> Operator:
+    """A chain over a log whose tuples also show their ticks and indexes."""
+    if isinstance(plan, _LEAVES):
+        names = {name.lower() for name in plan.declared.names}
+        if names & {TICK, INDEX}:
+            raise NotSupported(
+                f"{plan.name} has a column called {TICK} or {INDEX}, and a query tags it",
+                hint="use --engine reference",
+            )
+        return plan if plan.implicit else replace(plan, implicit=True)
+    return plan.with_inputs(*map(_with_places, plan.inputs))
+
+
+def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
+    *_, leaf = plan.walk()
+    assert isinstance(leaf, _LEAVES)
+    return leaf
+
+
+def _original(schema: Schema) -> Schema:
+    return Schema(tuple(field for field in schema.fields if not is_marks(field.name) and field.name != KIND))
+
+
+def _collected(marks: TypedExpr) -> Aggregate:
+    """The different texts of a group, in any order, with commas between."""
+    return Aggregate("listagg", (marks, Literal(",", STRING)), STRING, distinct=True)
+
+
+def _counts_tags(expr: TypedExpr) -> bool:
+    return isinstance(expr, Aggregate) and expr.function == "tag_count"
+
+
+def _count(expr: TypedExpr, marks: TypedExpr, schema: Schema) -> TypedExpr:
+    assert isinstance(expr, Aggregate)
+    first = expr.arguments[0] if expr.arguments else None
+    sign = first.value if isinstance(first, Literal) else None
+    return of.counted(marks, sign, min(_reads(expr, schema), default=None))
+
+
+def _reads(expr: Expr, schema: Schema) -> frozenset[int]:
+    return frozenset(schema.position(c.name, c.relation) for c in columns_of(expr) if c.relation != WINDOW)
+
+
+def _column(field: Field) -> Column:
+    return Column(field.name, field.type, field.relation)
