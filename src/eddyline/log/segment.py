@@ -76,7 +76,7 @@ def bounds_of(table: pa.Table, column: str) -> tuple[int, int]:
 def segment_of(path: str, size: int, table: pa.Table) -> Segment:
     """The zone map of a table that was written there."""
     minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
-    tags = table.num_rows - table.column(TAG).null_count if TAG in table.column_names else 0
+    tags = pc.sum(pc.equal(table.column(DIFF), 0)).as_py() or 0
     return Segment(
         path,
         table.num_rows,

@@ -78,7 +78,8 @@ def derived_with(stage: Stage, had: StageResult | None, now: StageResult | None)
 
 def all_fresh(log: Log) -> Log:
     """A stream for a query that is new: everything that has passed comes at once."""
-    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if log.segments else Spans())
+    tuples = any(segment.tags < segment.rows for segment in log.segments)  # tags alone touch nothing
+    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if tuples else Spans())
 
 
 def clock_of(position: Position) -> Clock:

@@ -85,8 +85,6 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
         assert isinstance(plan, Correctable)
         frame = changes_of_slices(plan, view)
         return None if frame is None else _Changes(frame, [TICK, diff])
-    if stage.streams and view.now.reached == LOW:
-        return None  # tags alone have come: time begins with the first tuple
     desired = _desired(stage, view)
     if desired is None:
         return None
