@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 import eddyline
 from bench.runs import timed
 from bench.tags.answers import different
@@ -63,7 +65,7 @@ class Running:
         if self._query is None:
             return 0
         assert self.side.right is not None
-        rows = sum(each.added - each.removed for each in self.database.status().queries)
+        rows = int(pc.sum(self._query.to_arrow().column("_diff")).as_py() or 0)
         return abs(rows - len(self.side.right(self._taken)))
 
     def _close_tick(self) -> None:
