@@ -174,8 +174,16 @@ def test_spark_is_the_default(folder: Path) -> None:
     ]
 
 
-def test_a_script_with_tags_runs_on_the_reference_engine(folder: Path) -> None:
-    (folder / "x.sql").write_text(SCHEMA + "SELECT a FROM s WITH TAGS;\n")
+def test_a_script_that_groups_by_tags_runs_on_the_reference_engine(folder: Path) -> None:
+    (folder / "x.sql").write_text(SCHEMA + "SELECT TAG, COUNT(*) FROM s GROUP BY TAG;\n")
     done = eddyline(folder, "run", "x.sql", EDDYLINE_ENGINE="")
     assert done.returncode == 0
-    assert done.stderr == "this script uses tags, which Spark does not run yet: --engine reference\n"
+    assert done.stderr == "GROUP BY TAG runs on the reference engine only, so far: --engine reference\n"
+
+
+def test_a_script_with_tags_runs_on_spark(folder: Path) -> None:
+    (folder / "x.sql").write_text(SCHEMA + "ATTACH TAG 'seen' TO s.a; SELECT a FROM s WITH TAGS;\n")
+    done = eddyline(folder, "run", "x.sql", "--format", "jsonl", EDDYLINE_ENGINE="")
+    assert (done.returncode, done.stderr) == (0, "")
+    first = json.loads(done.stdout.splitlines()[0])
+    assert first["tags"] == [{"content": "seen", "sign": None, "attributes": ["a"]}]

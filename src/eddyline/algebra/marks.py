@@ -121,16 +121,13 @@ def _marks(given: list[list[Any]]) -> Marks:
 
 
 def _mark(given: list[Any]) -> MarkText:
-    on, fields = given[3], given[-1]
-    return MarkText(
-        *given[:3],
-        on if isinstance(on, str) else tuple(tuple(part) if isinstance(part, list) else part for part in on),
-        *given[4:-1],
-        None if fields is None else tuple(fields),
-    )
+    objects, fields = given[3], given[-1]
+    if not isinstance(objects, str):
+        objects = tuple(tuple(part) if isinstance(part, list) else part for part in objects)
+    return MarkText._make([*given[:3], objects, *given[4:-1], None if fields is None else tuple(fields)])
 
 
-# -- what becomes of them: `reference.marks` says the same of the reference engine's ------------------------------------
+# -- what becomes of them: `reference.marks` says the same of the reference engine's -----------------------------------
 
 
 def projected(marks: Marks, reads: Sequence[Sequence[int]]) -> Marks:

@@ -94,8 +94,9 @@ def run_script(
 
 def _session(engine: Engine | None, master: str | None, **options: Any) -> ScriptRun:
     """The script, made ready for its engine; importing one takes a moment, which --help must not."""
-    if engine is None and _has_tags(options["text"]):
-        say("this script uses tags, which Spark does not run yet: --engine reference")
+    reason = _only_there(options["text"]) if engine is None else None
+    if reason is not None:
+        say(f"{reason}: --engine reference")
         engine = Engine.reference
     if engine is Engine.reference:
         from eddyline.session import Session
@@ -106,10 +107,13 @@ def _session(engine: Engine | None, master: str | None, **options: Any) -> Scrip
     return SparkRun(**options, master=master)
 
 
-def _has_tags(text: str) -> bool:
-    from eddyline.session import uses_tags
+def _only_there(text: str) -> str | None:
+    """Why a script needs the reference engine; most have no word of tags, and need not be looked at."""
+    if "tag" not in text.lower():
+        return None
+    from eddyline.session import needs_reference
 
-    return uses_tags(text)
+    return needs_reference(text)
 
 
 def _printer(format_: Format, bar: ProgressBar) -> Printer:

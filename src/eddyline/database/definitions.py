@@ -101,6 +101,8 @@ class Definitions:
 
     def record(self, name: str, query: BoundQuery, number: int, moment: Moment, seat: Seat | None) -> QueryRecord:
         """What is to be remembered of a new query; `number` is that of its statement."""
+        from eddyline.spark.engine import joins_in  # takes a moment to load
+
         created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
         looks_back = query.history and moment.reached is not None  # else there is nothing to look back at
         if seat is not None:
@@ -108,7 +110,8 @@ class Definitions:
         log = re.sub(r"[^\w.-]", "_", name)
         if log != name or log.startswith(".") or log.lower() in self._logs:
             log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
-        return QueryRecord(name, log, query.kind, query.columns, *created, None, looks_back)
+        joins = query.with_tags and joins_in(query.plan)
+        return QueryRecord(name, log, query.kind, query.columns, *created, None, looks_back, joins)
 
     def stand(self, record: QueryRecord, query: BoundQuery) -> None:
         self._logs.add(record.log.lower())

@@ -78,7 +78,7 @@ class QueryHandle:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self._query.record.columns
+        return self._query.record.reading.columns
 
     @property
     def kind(self) -> str:
@@ -204,5 +204,5 @@ class QueryHandle:
 
 def schema_of(columns: tuple[str, ...], query: BoundQuery) -> pa.Schema:
     """The columns of a query's answers in Arrow's types."""
-    fields = zip(columns, query.plan.schema.fields, strict=True)
+    fields = zip(columns, query.plan.schema.fields, strict=False)  # marks stand behind them
     return pa.schema([pa.field(name, arrow_type(field.type)) for name, field in fields])

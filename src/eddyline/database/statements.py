@@ -34,10 +34,11 @@ class QueryRecord:
     arrived: dict[str, int] = field(default_factory=dict)
     seat: Seat | None = None  # in a query class, whose log it shares
     history: bool = False  # whether it first answers over what had passed
+    joins: bool = False  # whether its rows come from more than one tuple, if they show tags
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.name, self.kind, self.columns, self.seat)
+        return Reading.of(self.name, self.kind, self.columns, self.seat, self.joins)
 
     @property
     def flush(self) -> Flush:

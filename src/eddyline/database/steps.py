@@ -41,10 +41,11 @@ from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK
 from eddyline.database.stream import Pushed
-from eddyline.errors import EddylineError, NotSupported
+from eddyline.errors import EddylineError
 from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import is_one_off, placed
+from eddyline.session.tags import attach
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
@@ -53,6 +54,7 @@ from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
 from eddyline.spark.revising import Revision, revise
+from eddyline.spark.tags.lowering import has_tags
 
 #: after these, names mean what they meant before
 _NAMES_STAY = Register | Insert | Revise | FlushRevisions | Connect | Disconnect | Asking
@@ -130,7 +132,7 @@ class Steps:
         elif isinstance(step, Show):
             return self._shown(step)
         elif isinstance(step, AttachOnce):
-            raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
+            attach(self._core.engine, step)
         return None
 
     # -- definitions --------------------------------------------------------------------------------------------------
@@ -161,9 +163,8 @@ class Steps:
 
     def _register(self, step: Register, statement: Statement) -> Result:
         core = self._core
-        if step.tagger is not None:
-            raise NotSupported("tags run on the reference engine only, so far", hint="eddyline run --engine reference")
         text = to_sql(statement.tree)
+        query = core.for_spark(step.name, step.query)
         named = text.upper().startswith("CREATE QUERY")
         if is_one_off(step.query):
             table = core.engine.answered_once(core.plan(step.query))
@@ -176,16 +177,14 @@ class Steps:
             text = f"CREATE QUERY {step.name} AS {text}"
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
-            moment = core.engine.beginning(step.query) if step.query.history else core.engine.moment()
-            beginning = moment.beginning(core.engine.journal.number if step.query.history else None)
-            seat = core.engine.seat(step.query, beginning)
+            moment = core.engine.beginning(query) if query.history else core.engine.moment()
+            beginning = moment.beginning(core.engine.journal.number if query.history else None)
+            seat = core.engine.seat(query, beginning)
             if seat is None:
-                core.engine.prepare(
-                    step.name, core.plan(step.query), step.query, moment
-                )  # raises if Spark cannot run it
-            record = core.definitions.record(step.name, step.query, core.statements.next_number, moment, seat)
+                core.engine.prepare(step.name, core.plan(query), query, moment)  # raises if Spark cannot run it
+            record = core.definitions.record(step.name, query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
-            core.add(StandingQuery(record, step.query), beginning.past)
+            core.add(StandingQuery(record, query), beginning.past)
         core.engine.start()
         self._looks_back |= record.history
         return QueryHandle(core, core.definitions.standing(step.name))
@@ -219,8 +218,11 @@ class Steps:
         return f"{text}\n\nqueries of this shape are answered together:\n\n{together}"
 
     def _alone(self, step: Show, log: str) -> str:
-        query = step.query
-        question = Question(log, step.plan, query.columns, step.rules, None, query.revisions)
+        query, plan = step.query, step.plan
+        if has_tags(plan):
+            query = self._core.for_spark(step.name, replace(query, plan=plan))
+            plan = query.plan
+        question = Question(log, plan, query.columns, step.rules, None, query.revisions)
         return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)
 
     def _class_for(self, step: Show) -> QueryClass | None:

@@ -58,6 +58,15 @@ class Reading:
     with_tags: bool = False  # whether marks stand behind the columns, and rows show them
     joins: bool = False  # whether a stix says which columns each tag is on
 
+    @classmethod
+    def of(cls, query: str, kind: str, columns: tuple[str, ...], seat: Seat | None, joins: bool) -> Reading:
+        """How to read a log with these columns: what stands behind those of the query tells of tags."""
+        if columns[-1:] == (KIND,):
+            return cls(query, kind, columns[:-2], seat)
+        if columns[-1:] == (MARKS,):
+            return cls(query, kind, columns[:-1], seat, True, joins)
+        return cls(query, kind, columns, seat)
+
 
 def read_segments(
     storage: Storage, segments: Sequence[Segment], since: int = -1, seat: Seat | None = None, before: int | None = None

@@ -1,7 +1,7 @@
 """Which tick-tags cover which tuples, for whole stretches of tuples at once (semantics section 6).
 
-It says what `reference.coverage` says tuple by tuple. Between two tags the tags at hand are the same, so each of them is
-laid over all tuples of the stretch as an array, and the tuples that have the same tags share one text.
+It says what `reference.coverage` says tuple by tuple. Between two tags the tags at hand are the same, so each of them
+is laid over all tuples of the stretch as an array, and the tuples that have the same tags share one text.
 """
 
 from __future__ import annotations
@@ -198,10 +198,10 @@ class _Active:
             return codes, []
         found: list[Fields] = []
         since = np.array([tick for tick, _ in self.losses], np.int64)
-        level = np.searchsorted(since, stretch.tick, side="right") if len(since) else np.zeros(len(stretch), np.int64)
+        level: Array = np.searchsorted(since, stretch.tick, side="right")
         lefts = {at: self._left_at(int(since[at - 1]) if at else -(2**63)) for at in np.unique(level[covers]).tolist()}
         for at, left in lefts.items():
-            if left is not False and left is None:
+            if left is None:
                 rows = covers & (level == at)
                 if self.tag.applies_to.values is not None:
                     rows &= self._matching(stretch, range(stretch.values.num_columns), texts).any(axis=1)

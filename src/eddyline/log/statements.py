@@ -21,7 +21,7 @@ from eddyline.columnar.gathering import tables_of
 from eddyline.columnar.types import arrow_schema
 from eddyline.log.journal import Spans
 from eddyline.log.rows import log_table
-from eddyline.log.segment import TICK, Segment, segment_of
+from eddyline.log.segment import MARKS, TICK, Segment, segment_of
 from eddyline.log.spans import spans_of
 from eddyline.log.storage import Storage
 from eddyline.sources.arrival import said_by
@@ -59,7 +59,10 @@ class Made:
 
 
 def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: int) -> Iterator[Made]:
-    """Write revisions of tuples: `_index`, `_tick` and the values of each; then, if it is replaced, the new ones."""
+    """Write revisions of tuples: `_index`, `_tick` and the values of each; then, if it is replaced, the new ones.
+
+    Behind them may be the marks of a tuple, which it keeps.
+    """
     place = statement.first + task * statement.places
     for found in tables_of(batches, _TUPLES):
         yield from _made(found, statement, place)
@@ -70,7 +73,7 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
     extent = statement.extent
     schema = arrow_schema(extent.schema)
     width = len(schema)
-    replaces = found.num_columns > 2 + width
+    replaces = found.num_columns - (MARKS in found.column_names) > 2 + width
     late: tuple[tuple[int, int, str], ...] = ()
     ticks = [found.column(1).to_numpy()]
     if replaces:
@@ -91,6 +94,9 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
         return
     versions = [_values(found, 2 + width * n, schema) for n in range(len(ticks))]
     table = _rows(found.column(0).to_numpy(), ticks, versions, place)
+    if MARKS in found.column_names and found.column(MARKS).null_count < found.num_rows:
+        each = pa.array(np.repeat(np.arange(found.num_rows), len(versions)))
+        table = table.append_column(MARKS, found.column(MARKS).take(each))
     path = f"streams/{extent.name}/{statement.entry:012d}-{uuid.uuid4().hex}.parquet"
     segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
     yield Made(segment, spans_of(table.column(TICK)), int(ticks[1].max()) if replaces else None)

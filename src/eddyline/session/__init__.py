@@ -8,7 +8,7 @@
 """
 
 from eddyline.session.checking import check
-from eddyline.session.script_run import Progress, ScriptRun, uses_tags
+from eddyline.session.script_run import Progress, ScriptRun, needs_reference
 from eddyline.session.session import Session
 
-__all__ = ["Progress", "ScriptRun", "Session", "check", "uses_tags"]
+__all__ = ["Progress", "ScriptRun", "Session", "check", "needs_reference"]

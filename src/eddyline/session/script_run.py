@@ -34,7 +34,7 @@ from eddyline.binder.statement import (
 )
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
-from eddyline.errors import EddylineError, Position
+from eddyline.errors import EddylineError, NotSupported, Position
 from eddyline.language import parse_script
 from eddyline.rules import check_rule_names
 from eddyline.sources import Reject, needs_spark
@@ -233,18 +233,22 @@ class ScriptRun(ABC):
     def _report_progress(self) -> None: ...
 
 
-def uses_tags(text: str) -> bool:
-    """Whether a script asks for tick-tags anywhere; False if it has errors, which running it will tell."""
+def needs_reference(text: str) -> str | None:
+    """What of a script the reference engine alone can do with tags; None if nothing is, or if it has errors."""
+    from eddyline.session.tags import is_tagged, on_spark  # takes a moment to load
+
     binder = StatementBinder()
     try:
         steps = [step for statement in parse_script(text) for step in binder.bind(statement.tree)]
     except EddylineError:
-        return False
-    if any(isinstance(step, AttachOnce) for step in steps):
-        return True
-    plans = [step.query.plan for step in steps if isinstance(step, Register)]
-    plans += [step.plan for step in steps if isinstance(step, Show) and step.what != ALGEBRA]
-    return any(op.tagged or type(op).__module__.endswith(".tag") for plan in plans for op in plan.walk())
+        return None  # running it will tell
+    for step in steps:
+        if isinstance(step, Register) and is_tagged(step.query):
+            try:
+                on_spark(step.query, binder.catalog.taggers_of)
+            except NotSupported as problem:
+                return problem.message
+    return None
 
 
 def is_one_off(query: BoundQuery) -> bool:

@@ -27,15 +27,14 @@ from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidDefinition, StreamingFailed
 from eddyline.log.answers import Reading, answers, python_rows, read_segments
 from eddyline.log.journal import Flush
-from eddyline.log.tagged import attachment_text, tag_text
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun, is_one_off
 from eddyline.session.starts import Starts
-from eddyline.session.tags import Understanding, is_tagged, on_spark
+from eddyline.session.tags import Understanding, attach, is_tagged, on_spark
 from eddyline.sources import needs_spark, open_source
-from eddyline.sources.arrival import ATTACH_STATEMENT, INSERT_STATEMENT, TAG, Arrival
+from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.sources.intake import time_position
@@ -50,7 +49,6 @@ from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
 from eddyline.spark.revising import Revision, revise
 from eddyline.spark.stages import cut
-from eddyline.spark.tags.conditions import check
 from eddyline.spark.tags.lowering import has_tags
 from eddyline.spark.user_functions import keep
 
@@ -256,13 +254,7 @@ class SparkRun(ScriptRun):
         return Known(name, Asked(log, stages, reading.seat, inner), reading)
 
     def _attach(self, step: AttachOnce) -> None:
-        tagger, reached = step.tagger, self._engine.ingest.clock.reached
-        if tagger.condition is not None:
-            check(tagger.condition)
-        waits = tagger.condition is not None or reached is None
-        text = attachment_text(tagger) if waits else tag_text(tagger)
-        arrival = Arrival(step.extent.name, 1, TAG, None, reached, file=ATTACH_STATEMENT, text=text)
-        self._engine.append([chunk_of_arrivals(step.extent, ATTACH_STATEMENT, [arrival], [text], (), 0)])
+        attach(self._engine, step)
 
     def _insert_into_table(self, step: Insert) -> None:
         rows = constants(step.rows)

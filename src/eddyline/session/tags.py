@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr, columns_of
@@ -13,16 +13,23 @@ from eddyline.algebra.marks import KIND, MARKS, Marks
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
 from eddyline.algebra.tagging import behind_taggers
+from eddyline.binder.statement import AttachOnce
 from eddyline.catalog.catalog import TAGS, BoundQuery
 from eddyline.catalog.extent import Extent
 from eddyline.log.coverage import Condition, ValueText
+from eddyline.log.tagged import attachment_text, tag_text
 from eddyline.reference.expression import compile_predicate
 from eddyline.reference.functions.casting import to_text
 from eddyline.reference.tag import tag_values
 from eddyline.reference.tag_input import tick_tag
 from eddyline.rules import optimize
-from eddyline.spark.tags.conditions import condition
+from eddyline.sources.arrival import ATTACH_STATEMENT, TAG, Arrival
+from eddyline.sources.chunk import chunk_of_arrivals
+from eddyline.spark.tags.conditions import check, condition
 from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
+
+if TYPE_CHECKING:
+    from eddyline.spark.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -96,3 +103,19 @@ def on_spark(
         return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
     columns = (*query.columns, MARKS) if query.with_tags else query.columns
     return replace(query, plan=lowered(plan, searching, query.with_tags), columns=columns)
+
+
+def attach(engine: Engine, step: AttachOnce) -> None:
+    """An ad hoc tag takes its place: where the clock stands or, under a condition, before the first tuple to satisfy.
+
+    It goes the way of all data, so that whoever comes back after a restart finds it.
+    """
+    tagger = step.tagger
+    with engine.writing:
+        reached = engine.ingest.clock.reached
+        if tagger.condition is not None:
+            check(tagger.condition)
+        waits = tagger.condition is not None or reached is None
+        text = attachment_text(tagger) if waits else tag_text(tagger)
+        arrival = Arrival(step.extent.name, 1, TAG, None, reached, file=ATTACH_STATEMENT, text=text)
+        engine.append([chunk_of_arrivals(step.extent, ATTACH_STATEMENT, [arrival], [text], (), 0)])

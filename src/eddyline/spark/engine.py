@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from eddyline.algebra.marks import KIND, MARKS, is_marks
+from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.retention import reaching
@@ -170,6 +170,11 @@ class Engine:
         """Let Spark know a user's function, whose code is in the storage."""
         register(self.spark, function, self.storage)
 
+    @property
+    def tag_functions(self) -> frozenset[UserFunction]:
+        """What plans call to carry tags along; their code must stay where workers find it."""
+        return frozenset(self._tag_functions)
+
     def _use_tag_functions(self, plan: Operator) -> None:
         """Let Spark know what a plan calls to carry tags along."""
         for function in code_for(self.storage, functions_of(plan)):
@@ -283,12 +288,7 @@ class Engine:
             self.classes.stands_alone(shape, standing.beginning, how_many)
 
     def reading(self, name: str, query: BoundQuery, seat: Seat | None = None) -> Reading:
-        if query.columns[-1:] == (KIND,):
-            return Reading(name, query.kind, query.columns[:-2], seat)
-        if not query.with_tags or query.columns[-1:] != (MARKS,):
-            return Reading(name, query.kind, query.columns, seat)
-        joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in query.plan.walk())
-        return Reading(name, query.kind, query.columns[:-1], seat, True, joins)
+        return Reading.of(name, query.kind, query.columns, seat, joins_in(query.plan))
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
@@ -456,6 +456,11 @@ class Engine:
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
+
+
+def joins_in(plan: Operator) -> bool:
+    """Whether rows come from more than one tuple."""
+    return any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
 
 
 def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:

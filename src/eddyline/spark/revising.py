@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from eddyline.algebra.expression import Column, TypedExpr
-from eddyline.algebra.schema import Schema
+from eddyline.algebra.marks import MARKS
+from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.stream import StreamReceive
+from eddyline.algebra.types import STRING
 from eddyline.catalog.extent import Extent
 from eddyline.log.segment import INDEX, TICK
+from eddyline.log.segment import MARKS as COLUMN_OF_MARKS
 from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.evaluate.tuples import tuples
@@ -124,18 +127,28 @@ def _made(engine: Engine, logs: dict[str, Log], revision: Revision, statement: S
 
 
 def _found(engine: Engine, logs: dict[str, Log], revision: Revision, horizon: int | None) -> DataFrame:
-    """The tuples that are revised: `_index`, `_tick` and the values, then the new values if there are any."""
+    """The tuples that are revised: `_index`, `_tick` and the values, then the new values if there are any.
+
+    Where tuples carry tags, their marks are the last column.
+    """
     extent = revision.extent
-    plan = StreamReceive(extent.name, extent.schema, implicit=True)
+    width = len(extent.schema)
+    columns, marks = columns_of(width + 2), []
+    declared = extent.schema
+    if any(segment.marked for segment in logs[extent.name].segments):
+        declared += Schema((Field(MARKS, STRING, declared.fields[0].relation),))
+        columns = [*columns_of(width), *columns_of(width + 3)[-2:]]
+        marks = [f"c{width} AS {COLUMN_OF_MARKS}"]
+    plan = StreamReceive(extent.name, declared, implicit=True)
     frame = cast("DataFrame", tuples(plan, engine.batch(logs)))
     if horizon is not None:
         frame = frame.where(f"{TICK} >= {horizon}")
-    names = names_of(revision.schema, columns_of(len(revision.schema)))
+    names = names_of(revision.schema, columns)
     if revision.where is not None:
         frame = frame.where(spark_sql(revision.where, names))
-    own = [INDEX, TICK, *columns_of(len(extent.schema))]
+    own = [INDEX, TICK, *columns_of(width)]
     if revision.values is None:
-        return frame.select(*own)
+        return frame.selectExpr(*own, *marks)
     texts = [spark_sql(value, names) for value in revision.values]
     different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
-    return frame.where(different).selectExpr(*own, *(f"{text} AS n{i}" for i, text in enumerate(texts)))
+    return frame.where(different).selectExpr(*own, *(f"{text} AS n{i}" for i, text in enumerate(texts)), *marks)

@@ -142,13 +142,14 @@ class _Lowering:
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
 
     def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
-        """A stream with its tags as rows: the plan, the tags that are told with each row, and what kind of row it is."""
+        """A stream with its tags as rows: the plan, the tags that are told with a row, and what kind of row it is."""
         if isinstance(node, _LEAVES):
             relation = node.declared.fields[0].relation
-            marks, kind = Field(self._name(), STRING, relation), Field(KIND, STRING, relation)
-            plan = replace(node, declared=node.declared + Schema((marks, kind)), tick_tags=False)
-            is_tag = Call("=", (_column(kind), Literal(_TAG, STRING)), BOOLEAN)
-            return plan, Call("case", (is_tag, _column(marks)), STRING), _column(kind)
+            behind = Schema((Field(self._name(), STRING, relation), Field(KIND, STRING, relation)))
+            leaf = replace(node, declared=node.declared + behind, tick_tags=False)
+            own, is_what = map(_column, behind.fields)
+            is_tag = Call("=", (is_what, Literal(_TAG, STRING)), BOOLEAN)
+            return leaf, Call("case", (is_tag, own), STRING), is_what
         if isinstance(node, StreamAlias):
             plan, told, kind = self.elements(node.input)
             return node.with_inputs(plan), _renamed(told, node.relation), _renamed(kind, node.relation)
