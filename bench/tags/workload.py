@@ -154,15 +154,15 @@ class Stream:
         self._traffic = Traffic(20 * per_tick, per_tick, seed)
         self._draw = np.random.default_rng((seed, 3))
         self._share, self._grain, self._per_tick = share, grain, per_tick
+        self._first = 1  # the index of the next report
 
     def batches(self, count: int, rows: int) -> Iterator[Batch]:
         """Batches of about so many rows, and of so many ticks that no window of a join is cut."""
-        first = 1
         for _ in range(count):
             reports = self._traffic.batch(max(1, round(rows / self._per_tick / WINDOW)) * WINDOW)
             words, begins = self._tagged(reports)
+            first, self._first = self._first, self._first + reports.num_rows
             yield Batch(reports, words, begins, first, self._grain)
-            first += reports.num_rows
 
     def _tagged(self, reports: pa.Table) -> tuple[Words, npt.NDArray[np.bool_]]:
         rows = reports.num_rows
