@@ -8,15 +8,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from eddyline.algebra.marks import KIND, MARKS
-from eddyline.algebra.node import Operator
-from eddyline.algebra.tag import Tagger
 from eddyline.algebra.types import DataType
 from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, DefineFunction, DropFunction, Register, Step, Withdraw
@@ -43,8 +39,7 @@ from eddyline.log.journal import Flush
 from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
-from eddyline.rules import optimize
-from eddyline.session.tags import Understanding, is_tagged, on_spark
+from eddyline.session.tags import Understanding
 from eddyline.sources import needs_spark
 from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
@@ -145,27 +140,11 @@ class Core:
             self._files[extent.name] = extent, base
         self.engine.define(extent, base)
 
-    def plan(self, query: BoundQuery) -> Operator:
-        if query.columns[-1:] in ((MARKS,), (KIND,)):
-            return query.plan  # it was made cheaper before tags became columns
-        return optimize(query.plan, self._without_rules).plan
-
-    def for_spark(self, name: str, query: BoundQuery) -> BoundQuery:
-        """A query as Spark runs it: with tags as columns, those of the taggers that stand before it among them."""
-        if not is_tagged(query):
-            return query
-
-        def taggers_of(stream: str) -> list[Tagger]:
-            known = self.definitions.catalog.taggers.get(stream.lower(), [])
-            return [tagger for _, tagger in takewhile(lambda each: each[0].lower() != name.lower(), known)]
-
-        return on_spark(query, taggers_of, self._without_rules)
-
     def add(self, query: StandingQuery, past: int | None = None) -> None:
         """Let a query stand from the moment on that its record names; `past`: the entries that it looks back at now."""
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
-        plan = self.plan(query.query) if record.seat is None else None  # a member has no plan of its own
+        plan = self.definitions.plan(query.query) if record.seat is None else None  # a member has no plan of its own
         standing = self.engine.prepare(record.log, plan, query.query, moment, record.history, past)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
@@ -270,10 +249,9 @@ class Core:
                     if step.extent.is_stream:
                         self.engine.define(step.extent, Path(definition.base))
             elif isinstance(step, Register) and definition.query is not None:
-                query = self.for_spark(step.name, step.query)
+                query = self.definitions.for_spark(step.name, step.query)
                 self.add(StandingQuery(definition.query, query))
-                if query is step.query:
-                    self.alike.learn(piece, query)
+                self.alike.learn(piece, query)
             elif isinstance(step, Connect):
                 points.stand(self, step.point, definition.floor)
             elif isinstance(step, Disconnect):

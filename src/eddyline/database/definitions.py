@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from eddyline.algebra.marks import KIND, MARKS
+from eddyline.algebra.node import Operator
 from eddyline.algebra.types import DataType
 from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
@@ -21,6 +23,7 @@ from eddyline.database.statements import QueryRecord
 from eddyline.errors import UnknownExtent, UnknownName, nearest
 from eddyline.language import Statement, parse_statement
 from eddyline.log.answers import Seat
+from eddyline.rules import optimize
 
 if TYPE_CHECKING:
     from eddyline.spark.moment import Moment
@@ -50,6 +53,7 @@ class Definitions:
     """The catalog of a database and the queries that stand."""
 
     def __init__(self, without_rules: frozenset[str], load: Load) -> None:
+        self._without_rules = without_rules
         self._binder = StatementBinder(without_rules=without_rules, load=load)
         self._logs: set[str] = set()  # names of result logs that are or were in use
         self.queries: dict[str, StandingQuery] = {}  # by name in lower case
@@ -101,7 +105,7 @@ class Definitions:
 
     def record(self, name: str, query: BoundQuery, number: int, moment: Moment, seat: Seat | None) -> QueryRecord:
         """What is to be remembered of a new query; `number` is that of its statement."""
-        from eddyline.spark.engine import joins_in  # takes a moment to load
+        from eddyline.spark.tags.lowering import joins_in  # takes a moment to load
 
         created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
         looks_back = query.history and moment.reached is not None  # else there is nothing to look back at
@@ -112,6 +116,18 @@ class Definitions:
             log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
         joins = query.with_tags and joins_in(query.plan)
         return QueryRecord(name, log, query.kind, query.columns, *created, None, looks_back, joins)
+
+    def for_spark(self, name: str, query: BoundQuery) -> BoundQuery:
+        """A query as Spark runs it: with tags as columns, those of the taggers that stand before it among them."""
+        from eddyline.session.tags import beside_taggers
+
+        return beside_taggers(name, query, self.catalog.taggers, self._without_rules)
+
+    def plan(self, query: BoundQuery) -> Operator:
+        """The plan of a query made cheaper; one with tags as columns was, before they became columns."""
+        if query.columns[-1:] in ((MARKS,), (KIND,)):
+            return query.plan
+        return optimize(query.plan, self._without_rules).plan
 
     def stand(self, record: QueryRecord, query: BoundQuery) -> None:
         self._logs.add(record.log.lower())

@@ -108,7 +108,7 @@ class Revisions:
         record, bound = query.record, query.query
         if self._core.definitions.queries.get(record.name.lower()) is not query:
             bound = self._core.definitions.catalog.one_of_many(record.name) or bound
-        return known(record, self._core.plan(bound), bound)
+        return known(record, self._core.definitions.plan(bound), bound)
 
     def _readers(self, stream: str) -> tuple[Sequence[Known], Sequence[KnownClass]]:
         """The queries that read a stream, and the classes with members that do."""
@@ -135,7 +135,7 @@ class Revisions:
                 if record is not None:
                     row = values(many.members.record.values).slice(number - many.members.seat.number, 1)
                     bound = with_values(many.query, row)
-                    return known(record, self._core.plan(bound), bound)
+                    return known(record, self._core.definitions.plan(bound), bound)
             return None
 
         stages = self._core.engine.classes.named(log).stages

@@ -164,10 +164,10 @@ class Steps:
     def _register(self, step: Register, statement: Statement) -> Result:
         core = self._core
         text = to_sql(statement.tree)
-        query = core.for_spark(step.name, step.query)
+        query = core.definitions.for_spark(step.name, step.query)
         named = text.upper().startswith("CREATE QUERY")
         if is_one_off(step.query):
-            table = core.engine.answered_once(core.plan(step.query))
+            table = core.engine.answered_once(core.definitions.plan(step.query))
             if named:
                 core.remember(QUERY, text, Path.cwd())  # others may read it as a view
             else:
@@ -181,7 +181,9 @@ class Steps:
             beginning = moment.beginning(core.engine.journal.number if query.history else None)
             seat = core.engine.seat(query, beginning)
             if seat is None:
-                core.engine.prepare(step.name, core.plan(query), query, moment)  # raises if Spark cannot run it
+                core.engine.prepare(
+                    step.name, core.definitions.plan(query), query, moment
+                )  # raises if Spark cannot run it
             record = core.definitions.record(step.name, query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
             core.add(StandingQuery(record, query), beginning.past)
@@ -220,7 +222,7 @@ class Steps:
     def _alone(self, step: Show, log: str) -> str:
         query, plan = step.query, step.plan
         if has_tags(plan):
-            query = self._core.for_spark(step.name, replace(query, plan=plan))
+            query = self._core.definitions.for_spark(step.name, replace(query, plan=plan))
             plan = query.plan
         question = Question(log, plan, query.columns, step.rules, None, query.revisions)
         return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)

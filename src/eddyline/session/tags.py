@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.dictionary import shipped
@@ -103,6 +104,26 @@ def on_spark(
         return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
     columns = (*query.columns, MARKS) if query.with_tags else query.columns
     return replace(query, plan=lowered(plan, searching, query.with_tags), columns=columns)
+
+
+def beside_taggers(
+    name: str,
+    query: BoundQuery,
+    taggers: Mapping[str, Sequence[tuple[str, Tagger]]],
+    without_rules: Collection[str] = frozenset(),
+) -> BoundQuery:
+    """The same, for a query that may have none. `taggers` are those of each stream, by its name in lower case.
+
+    A query that tags sees the tags of those before it.
+    """
+    if not is_tagged(query):
+        return query
+
+    def taggers_of(stream: str) -> list[Tagger]:
+        known = takewhile(lambda each: each[0].lower() != name.lower(), taggers.get(stream.lower(), ()))
+        return [tagger for _, tagger in known]
+
+    return on_spark(query, taggers_of, without_rules)
 
 
 def attach(engine: Engine, step: AttachOnce) -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator
-from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.retention import reaching
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
@@ -53,6 +52,7 @@ from eddyline.spark.start import start_session
 from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
 from eddyline.spark.tags.functions import code_for
+from eddyline.spark.tags.lowering import joins_in
 from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
@@ -456,11 +456,6 @@ class Engine:
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
         return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
-
-
-def joins_in(plan: Operator) -> bool:
-    """Whether rows come from more than one tuple."""
-    return any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
 
 
 def _as_of(frame: DataFrame, segments: Sequence[Segment]) -> DataFrame:

@@ -71,6 +71,11 @@ def has_tags(plan: Operator) -> bool:
     return any(op.tagged or type(op).__module__.endswith(".tag") for op in plan.walk())
 
 
+def joins_in(plan: Operator) -> bool:
+    """Whether rows come from more than one tuple."""
+    return any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
+
+
 def lowered(plan: Operator, searching: Searching, with_tags: bool) -> Operator:
     """The plan with marks as columns; with `with_tags`, those of its output are its last column."""
     made = _Lowering(searching).of(plan)
