@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,25 +37,21 @@ def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
     if left.null_count == len(left) or right.null_count == len(right):
         return pc.coalesce(*alone)
     # two tags that are not the same stand one behind the other, which is nearly always so
-    some = pc.and_(pc.is_valid(left), pc.is_valid(right)).to_numpy(zero_copy_only=False)
-    simple = some & is_one(left) & is_one(right)
-    apart = simple & _numbers_differ(left, right)
+    some = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    apart = pc.and_(pc.and_(_is_one(left), _is_one(right)), _numbers_differ(left, right))
     both = pc.binary_join_element_wise(
         pc.utf8_slice_codeunits(alone[0], 0, -1), pc.utf8_slice_codeunits(alone[1], 1), ","
     )
-    found = pc.if_else(pa.array(apart), both, pc.coalesce(*alone))
-    rest = np.flatnonzero(some & ~apart)
-    if len(rest):
-        found = pc.replace_with_mask(found, pa.array(some & ~apart), _of_pairs(left, right, rest, of_both))
+    found = pc.if_else(apart, both, pc.coalesce(*alone))
+    rest = pc.and_not(some, apart)
+    if pc.any(rest).as_py():
+        found = pc.replace_with_mask(found, rest, _of_pairs(left.filter(rest), right.filter(rest), of_both))
     return found
 
 
-def _of_pairs(
-    left: pa.Array, right: pa.Array, places: Any, of_both: Callable[[str | None, str | None], str | None]
-) -> pa.Array:
-    """At some places, computed once for each pair of texts that occurs."""
-    some = pa.table({"left": left.take(pa.array(places)), "right": right.take(pa.array(places))})
-    rows = some.append_column("row", pa.array(range(len(places)), pa.int64()))
+def _of_pairs(left: pa.Array, right: pa.Array, of_both: Callable[[str | None, str | None], str | None]) -> pa.Array:
+    """Computed once for each pair of texts that occurs."""
+    rows = pa.table({"left": left, "right": right, "row": pa.array(range(len(left)), pa.int64())})
     found = rows.group_by(["left", "right"], use_threads=False).aggregate([("row", "list")])
     pairs = zip(found.column("left").to_pylist(), found.column("right").to_pylist(), strict=True)
     texts = [of_both(one, other) for one, other in pairs]
@@ -118,15 +113,15 @@ _NUMBERS = r"^\[\[-?\d+,\d+,\d+,"
 _ANY_NUMBERS = "[[0,0,0,"
 
 
-def is_one(tags: pa.Array) -> Any:
+def _is_one(tags: pa.Array) -> pa.Array:
     """Where there is one mark for sure; a text that looks like several may be one."""
-    return pc.fill_null(pc.invert(pc.match_substring(tags, "],[")), False).to_numpy(zero_copy_only=False)
+    return pc.fill_null(pc.invert(pc.match_substring(tags, "],[")), False)
 
 
-def _numbers_differ(left: pa.Array, right: pa.Array) -> Any:
+def _numbers_differ(left: pa.Array, right: pa.Array) -> pa.Array:
     """Where two texts begin with other numbers, so that they are of two tags; both have one mark."""
     one, other = (pc.struct_field(pc.extract_regex(tags, f"(?P<n>{_NUMBERS})"), "n") for tags in (left, right))
-    return pc.fill_null(pc.not_equal(one, other), False).to_numpy(zero_copy_only=False)
+    return pc.fill_null(pc.not_equal(one, other), False)
 
 
 def _text_of_each(tags: pa.Array, compute: Callable[[str], str | None]) -> pa.Array:
@@ -136,13 +131,13 @@ def _text_of_each(tags: pa.Array, compute: Callable[[str], str | None]) -> pa.Ar
     """
     if tags.null_count == len(tags):
         return pa.nulls(len(tags), pa.string())
-    one = is_one(tags)
-    if not one.any():
+    one = _is_one(tags)
+    if not pc.any(one).as_py():
         return _each(tags, compute)
-    alike = _each(pc.replace_substring_regex(pc.if_else(pa.array(one), tags, None), _NUMBERS, _ANY_NUMBERS), compute)
+    alike = _each(pc.replace_substring_regex(pc.if_else(one, tags, None), _NUMBERS, _ANY_NUMBERS), compute)
     numbers = pc.struct_field(pc.extract_regex(tags, f"(?P<n>{_NUMBERS})"), "n")
     found = pc.binary_join_element_wise(numbers, pc.utf8_slice_codeunits(alike, len(_ANY_NUMBERS)), "")
-    others = pc.and_(pc.is_valid(tags), pc.invert(pa.array(one)))
+    others = pc.and_not(pc.is_valid(tags), one)
     return pc.coalesce(found, _each(pc.if_else(others, tags, None), compute)) if pc.any(others).as_py() else found
 
 
