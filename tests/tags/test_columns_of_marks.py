@@ -68,6 +68,16 @@ def test_joined(seed: int) -> None:
         assert tags.joined(one, other, pa.array(["[3,3]"] * ROWS)).to_pylist() == expected
 
 
+@pytest.mark.parametrize("reads", [[[0], [4, 1]], [[5]], []])
+def test_joined_and_projected(reads: list[list[int]]) -> None:
+    draw = random.Random(9)
+    left, right = _column(draw), _column(draw)
+    for one, other in ((left, right), (left, left), (left, pa.nulls(ROWS, pa.string()))):
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        expected = [of.written(of.projected(of.joined(of.read(a), 3, of.read(b), 3), reads)) for a, b in pairs]
+        assert tags.joined(one, other, pa.array([json.dumps([3, 3, reads])] * ROWS)).to_pylist() == expected
+
+
 @pytest.mark.parametrize("search", [_SaysA(), _Early()])
 def test_searched(search: _SaysA | _Early) -> None:
     column = _column(random.Random(1))

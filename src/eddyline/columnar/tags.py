@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,20 +19,19 @@ from eddyline.algebra import marks as of
 
 def projected(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """Marks after a projection; `reads` is a constant: the input fields of each output column, as JSON."""
-    sources = _constant(reads)
-    return _text_of_each(tags, lambda text: of.written(of.projected(of.read(text), sources)))
+    sources = _text_of(reads)
+    return _text_of_each(tags, lambda text: _projected(text, sources))
 
 
 def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
-    """Marks of two tuples that became one; `widths` is a constant: the fields of both sides, as JSON."""
-    left_width, right_width = _constant(widths) or (0, 0)
+    """Marks of two tuples that became one; `widths` is a constant: the fields of both sides, as JSON.
 
-    def of_both(one: str | None, other: str | None) -> str | None:
-        return of.written(of.joined(of.read(one), left_width, of.read(other), right_width))
-
+    Behind them may stand what a projection makes of both.
+    """
+    about = _text_of(widths)
     alone = (
-        _text_of_each(left, lambda text: of_both(text, None)),
-        _text_of_each(right, lambda text: of_both(None, text)),
+        _text_of_each(left, lambda text: _joined(text, None, about)),
+        _text_of_each(right, lambda text: _joined(None, text, about)),
     )
     if left.null_count == len(left) or right.null_count == len(right):
         return pc.coalesce(*alone)
@@ -42,11 +41,42 @@ def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
     both = pc.binary_join_element_wise(
         pc.utf8_slice_codeunits(alone[0], 0, -1), pc.utf8_slice_codeunits(alone[1], 1), ","
     )
-    found = pc.if_else(apart, both, pc.coalesce(*alone))
+    found = pc.coalesce(pc.if_else(apart, both, None), *alone)
     rest = pc.and_not(some, apart)
     if pc.any(rest).as_py():
-        found = pc.replace_with_mask(found, rest, _of_pairs(left.filter(rest), right.filter(rest), of_both))
+        pairs = _of_pairs(left.filter(rest), right.filter(rest), lambda one, other: _joined(one, other, about))
+        found = pc.replace_with_mask(found, rest, pairs)
     return found
+
+
+#: what was computed for a text: a kernel calls for some thousand rows at a time, which say the same again and again
+_REMEMBERED = 8_192
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _projected(text: str, reads: str) -> str | None:
+    return of.written(of.projected(of.read(text), _parsed(reads)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _joined(one: str | None, other: str | None, about: str) -> str | None:
+    left_width, right_width, *reads = _parsed(about)
+    marks = of.joined(of.read(one), left_width, of.read(other), right_width)
+    return of.written(of.projected(marks, reads[0]) if reads else marks)
+
+
+@lru_cache(maxsize=64)
+def _searched(search: Callable[[of.Marks], bool]) -> Callable[[str], bool]:
+    return lru_cache(maxsize=_REMEMBERED)(lambda text: search(of.read(text)))
+
+
+@lru_cache(maxsize=1_024)
+def _parsed(constant: str) -> Any:
+    return json.loads(constant)
+
+
+def _text_of(constant: pa.Array) -> str:
+    return str(constant[0].as_py()) if len(constant) else "[0,0]"
 
 
 def _of_pairs(left: pa.Array, right: pa.Array, of_both: Callable[[str | None, str | None], str | None]) -> pa.Array:
@@ -151,7 +181,7 @@ def found(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Whether marks satisfy a search; no marks do not."""
     if not _reads_numbers(search):  # then it is the same for all that say the same
         tags = pc.replace_substring_regex(tags, _NUMBERS, _ANY_NUMBERS)
-    return pc.fill_null(_each(tags, lambda text: search(of.read(text)), pa.bool_()), False)
+    return pc.fill_null(_each(tags, _searched(search), pa.bool_()), False)
 
 
 def _reads_numbers(search: Callable[[of.Marks], bool]) -> bool:
