@@ -48,6 +48,8 @@ def measured(cell: Cell, folder: Path, options: argparse.Namespace) -> dict[str,
                 running.append(opened.enter_context(closing(Running(side, folder / side.name.replace(" ", "-")))))
             except NotSupported as refused:
                 found["sides"][side.name] = {"unavailable": str(refused)}
+        if not running:
+            return {**found, "rows": 0.0, "tags": 0.0, "taken": 0}
         for batch in stream.batches(CHECKED[1], min(CHECKED[0], rows)):
             for each in running:
                 each.take(batch)
