@@ -182,7 +182,9 @@ def test_a_script_that_groups_by_tags_runs_on_the_reference_engine(folder: Path)
 
 
 def test_a_script_with_tags_runs_on_spark(folder: Path) -> None:
-    (folder / "x.sql").write_text(SCHEMA + "ATTACH TAG 'seen' TO s.a; SELECT a FROM s WITH TAGS;\n")
+    (folder / "x.sql").write_text(
+        SCHEMA + "ATTACH TAG 'seen' TO s.a WITH TAG_LIFESPAN = 5 MIN; SELECT a FROM s WITH TAGS;\n"
+    )
     done = eddyline(folder, "run", "x.sql", "--format", "jsonl", EDDYLINE_ENGINE="")
     assert (done.returncode, done.stderr) == (0, "")
     first = json.loads(done.stdout.splitlines()[0])
