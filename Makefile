@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes bench-revisions clean
+.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes bench-revisions bench-tags clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -56,6 +56,11 @@ bench-revisions: $(STAMP) ## measure corrections: upstream, downstream, auto, an
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.revisions $(BENCH)
+
+bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving objects (an hour; BENCH=… for less)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m bench.tags $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -23,8 +24,12 @@ def family(root: int) -> list[int]:
 
 
 def megabytes() -> float:
+    return megabytes_of(family(os.getpid()))
+
+
+def megabytes_of(processes: Iterable[int]) -> float:
     total = 0
-    for process in family(os.getpid()):
+    for process in processes:
         try:
             text = Path(f"/proc/{process}/smaps_rollup").read_text()
         except OSError:

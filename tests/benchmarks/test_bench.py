@@ -50,6 +50,24 @@ LONG = [
         ],
         True,
     ),
+    (
+        "bench.tags",
+        [
+            "--shares",
+            "40",
+            "--only",
+            "tagger,join",
+            "--rows",
+            "1000",
+            "--settle",
+            "0",
+            "--batches",
+            "1",
+            "--peaks",
+            "",
+        ],
+        True,
+    ),
     ("bench.run", ["--rows", "2000", "--only", "filter", "--repeat", "1", "--no-latency", "--no-scale"], True),
 ]
 ALL = [

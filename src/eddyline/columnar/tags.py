@@ -1,13 +1,14 @@
 """What becomes of tags, as functions on columns of marks: what stages call wherever a plan carries tags along.
 
-Each is computed once for every text that occurs, not for every row: a column has few different ones.
+Each is computed once for every text that occurs, not for every row: a column has few different ones. Tags that say the
+same differ in their numbers alone, so these are left aside where they do not matter.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,20 +19,72 @@ from eddyline.algebra import marks as of
 
 def projected(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """Marks after a projection; `reads` is a constant: the input fields of each output column, as JSON."""
-    sources = _constant(reads)
-    return _each(tags, lambda text: of.written(of.projected(of.read(text), sources)))
+    sources = _text_of(reads)
+    return _text_of_each(tags, lambda text: _projected(text, sources))
 
 
 def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
-    """Marks of two tuples that became one; `widths` is a constant: the fields of both sides, as JSON."""
-    left_width, right_width = _constant(widths) or (0, 0)
-    pairs = pa.table({"left": left, "right": right})
-    rows = pairs.append_column("row", pa.array(range(len(left)), pa.int64()))
+    """Marks of two tuples that became one; `widths` is a constant: the fields of both sides, as JSON.
+
+    Behind them may stand what a projection makes of both.
+    """
+    about = _text_of(widths)
+    alone = (
+        _text_of_each(left, lambda text: _joined(text, None, about)),
+        _text_of_each(right, lambda text: _joined(None, text, about)),
+    )
+    if left.null_count == len(left) or right.null_count == len(right):
+        return pc.coalesce(*alone)
+    # two tags that are not the same stand one behind the other, which is nearly always so
+    some = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    apart = pc.and_(pc.and_(_is_one(left), _is_one(right)), _numbers_differ(left, right))
+    both = pc.binary_join_element_wise(
+        pc.utf8_slice_codeunits(alone[0], 0, -1), pc.utf8_slice_codeunits(alone[1], 1), ","
+    )
+    found = pc.coalesce(pc.if_else(apart, both, None), *alone)
+    rest = pc.and_not(some, apart)
+    if pc.any(rest).as_py():
+        pairs = _of_pairs(left.filter(rest), right.filter(rest), lambda one, other: _joined(one, other, about))
+        found = pc.replace_with_mask(found, rest, pairs)
+    return found
+
+
+#: what was computed for a text: a kernel calls for some thousand rows at a time, which say the same again and again
+_REMEMBERED = 8_192
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _projected(text: str, reads: str) -> str | None:
+    return of.written(of.projected(of.read(text), _parsed(reads)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _joined(one: str | None, other: str | None, about: str) -> str | None:
+    left_width, right_width, *reads = _parsed(about)
+    marks = of.joined(of.read(one), left_width, of.read(other), right_width)
+    return of.written(of.projected(marks, reads[0]) if reads else marks)
+
+
+@lru_cache(maxsize=64)
+def _searched(search: Callable[[of.Marks], bool]) -> Callable[[str], bool]:
+    return lru_cache(maxsize=_REMEMBERED)(lambda text: search(of.read(text)))
+
+
+@lru_cache(maxsize=1_024)
+def _parsed(constant: str) -> Any:
+    return json.loads(constant)
+
+
+def _text_of(constant: pa.Array) -> str:
+    return str(constant[0].as_py()) if len(constant) else "[0,0]"
+
+
+def _of_pairs(left: pa.Array, right: pa.Array, of_both: Callable[[str | None, str | None], str | None]) -> pa.Array:
+    """Computed once for each pair of texts that occurs."""
+    rows = pa.table({"left": left, "right": right, "row": pa.array(range(len(left)), pa.int64())})
     found = rows.group_by(["left", "right"], use_threads=False).aggregate([("row", "list")])
-    texts = [
-        of.written(of.joined(of.read(one), left_width, of.read(other), right_width))
-        for one, other in zip(found.column("left").to_pylist(), found.column("right").to_pylist(), strict=True)
-    ]
+    pairs = zip(found.column("left").to_pylist(), found.column("right").to_pylist(), strict=True)
+    texts = [of_both(one, other) for one, other in pairs]
     lists = found.column("row_list").combine_chunks()
     order = pc.sort_indices(lists.flatten())
     return pa.array(texts, pa.string()).take(pc.list_parent_indices(lists).take(order))
@@ -85,14 +138,54 @@ def _each(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | N
     return made.take(encoded.indices)
 
 
+#: the beginning of a text with one mark: when it came, what made it, and its number; and what stands for any
+_NUMBERS = r"^\[\[-?\d+,\d+,\d+,"
+_ANY_NUMBERS = "[[0,0,0,"
+
+
+def _is_one(tags: pa.Array) -> pa.Array:
+    """Where there is one mark for sure; a text that looks like several may be one."""
+    return pc.fill_null(pc.invert(pc.match_substring(tags, "],[")), False)
+
+
+def _numbers_differ(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Where two texts begin with other numbers, so that they are of two tags; both have one mark."""
+    one, other = (pc.struct_field(pc.extract_regex(tags, f"(?P<n>{_NUMBERS})"), "n") for tags in (left, right))
+    return pc.fill_null(pc.not_equal(one, other), False)
+
+
+def _text_of_each(tags: pa.Array, compute: Callable[[str], str | None]) -> pa.Array:
+    """A function that gives marks other fields, or leaves some out, whatever their numbers are.
+
+    Single marks are looked at without them, so that it is computed once for all tags that say the same.
+    """
+    if tags.null_count == len(tags):
+        return pa.nulls(len(tags), pa.string())
+    one = _is_one(tags)
+    if not pc.any(one).as_py():
+        return _each(tags, compute)
+    alike = _each(pc.replace_substring_regex(pc.if_else(one, tags, None), _NUMBERS, _ANY_NUMBERS), compute)
+    numbers = pc.struct_field(pc.extract_regex(tags, f"(?P<n>{_NUMBERS})"), "n")
+    found = pc.binary_join_element_wise(numbers, pc.utf8_slice_codeunits(alike, len(_ANY_NUMBERS)), "")
+    others = pc.and_not(pc.is_valid(tags), one)
+    return pc.coalesce(found, _each(pc.if_else(others, tags, None), compute)) if pc.any(others).as_py() else found
+
+
 def selected(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Those of the marks that satisfy a search, each for itself."""
-    return _each(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
+    each = _each if _reads_numbers(search) else _text_of_each
+    return each(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
 
 
 def found(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Whether marks satisfy a search; no marks do not."""
-    return pc.fill_null(_each(tags, lambda text: search(of.read(text)), pa.bool_()), False)
+    if not _reads_numbers(search):  # then it is the same for all that say the same
+        tags = pc.replace_substring_regex(tags, _NUMBERS, _ANY_NUMBERS)
+    return pc.fill_null(_each(tags, _searched(search), pa.bool_()), False)
+
+
+def _reads_numbers(search: Callable[[of.Marks], bool]) -> bool:
+    return bool(getattr(search, "reads_time", True))
 
 
 def with_search(code: Callable[..., pa.Array], search: Callable[[of.Marks], bool]) -> Callable[[pa.Array], pa.Array]:

@@ -94,6 +94,13 @@ class Coverage:
             self._make(attachment, int(stretch.index[first]), int(stretch.tick[first]))
         yield from self._laid(stretch.slice(done, len(stretch)))
 
+    def passed(self, stretch: Stretch) -> None:
+        """Tuples have come that no tag here is on."""
+        if len(stretch):
+            latest, reached = int(stretch.tick.max()), self._reached_tick
+            self._reached_tick = latest if reached is None else max(latest, reached)
+            self._reached_index = max(self._reached_index, int(stretch.index.max()))
+
     def forget_before(self, horizon: int | None) -> None:
         """Tags whose time is over for all tuples that can still come."""
         if horizon is not None:
@@ -126,9 +133,7 @@ class Coverage:
             return ()
         layers = [(tag, *tag.on(stretch, self._texts)) for tag in self._active]
         layers = [layer for layer in layers if layer[1].any()]
-        latest, reached = int(stretch.tick.max()), self._reached_tick
-        self._reached_tick = latest if reached is None else max(latest, reached)
-        self._reached_index = max(self._reached_index, int(stretch.index.max()))
+        self.passed(stretch)
         self._active = [tag for tag in self._active if not self._is_used_up(tag)]
         if not layers:
             return [None] * len(stretch)

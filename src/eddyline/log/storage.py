@@ -18,10 +18,11 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from eddyline.algebra.marks import is_marks
 from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.log.dealt import Dealt, is_dealt
 from eddyline.log.referred import OpenedReferred, referred
-from eddyline.log.segment import INDEX, SEQ
+from eddyline.log.segment import INDEX, MARKS, SEQ
 
 #: files that are being written end so; nobody reads them
 UNFINISHED = ".unfinished"
@@ -121,7 +122,7 @@ class Storage:
             pq.write_table(
                 table,
                 file,
-                compression="lz4",
+                compression=_compressions(table.schema),
                 use_dictionary=_worth_a_dictionary(table.schema),
                 write_statistics=_with_bounds(table.schema) if order is None else [order],
                 row_group_size=None if order is None else _ROWS_OF_A_GROUP,
@@ -225,7 +226,7 @@ class Storage:
                 with pq.ParquetWriter(
                     sink,
                     schema,
-                    compression="lz4",
+                    compression=_compressions(schema),
                     use_dictionary=_worth_a_dictionary(schema),
                     write_statistics=_with_bounds(schema),
                     column_encoding=_encodings(schema, False),
@@ -355,5 +356,14 @@ def _encodings(schema: pa.Schema, ordered: bool) -> dict[str, str] | None:
 
 
 def _worth_a_dictionary(schema: pa.Schema) -> list[str]:
-    """Texts repeat; numbers and times are read faster as they are."""
-    return [field.name for field in schema if pa.types.is_string(field.type)]
+    """Texts repeat; numbers and times are read faster as they are. Marks have numbers in them that do not repeat."""
+    return [field.name for field in schema if pa.types.is_string(field.type) and not _is_marks(field.name)]
+
+
+def _compressions(schema: pa.Schema) -> dict[str, str]:
+    """What is alike but for a number in it takes half the room this way, and no more time."""
+    return {field.name: "zstd" if _is_marks(field.name) else "lz4" for field in schema}
+
+
+def _is_marks(name: str) -> bool:
+    return name == MARKS or is_marks(name)

@@ -26,6 +26,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidTag
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
+from eddyline.log.isolated import Isolated, Said, said_by
 from eddyline.log.journal import StreamState
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TAG, TICK, Segment
 from eddyline.log.storage import Storage
@@ -146,7 +147,7 @@ class TaggedStream:
     def _told(self, tag: TickTag) -> str | None:
         return written([mark_of(tag, tag.applies_to.positions(self._extent.schema), whole=True)])
 
-    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> tuple[pa.Array, list[str | None]]:
+    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> tuple[pa.Array, pa.Array]:
         """The marks of the new tuples among rows, in their order, and the texts of the tags.
 
         Tags take their places on the way. Their numbers tell how many tuples came before them, and how many tags since.
@@ -155,24 +156,51 @@ class TaggedStream:
         tuples = rows if len(new) == rows.num_rows else rows.take(pa.array(new))
         index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
         stretch = Stretch(tuples.select(self._extent.schema.names), index, tick)
-        parts: list[str | None] = []
-        told: list[str | None] = []
-        done = 0
-        for place in np.flatnonzero(_is(rows, OP, "#")).tolist():
-            upto = int(np.searchsorted(new, place))
-            if upto > done:
-                parts += self._coverage.covered(stretch.slice(done, upto))
-                done = upto
-            text, tick, last = (rows.column(name)[place].as_py() for name in (TAG, TICK, INDEX))
+        places = np.flatnonzero(_is(rows, OP, "#"))
+        tags = rows.select([TAG, TICK, INDEX]).take(pa.array(places)).combine_chunks()
+        texts, ticks, lasts = tags.column(TAG), tags.column(TICK).to_numpy(), tags.column(INDEX).to_numpy()
+        upto = np.searchsorted(new, places)
+        isolated = Isolated(pa.concat_arrays(texts.chunks or [pa.array([], pa.string())]), upto, index, self._said)
+        parts: list[pa.Array] = []
+        told: list[pa.Array] = []
+        done = at = 0
+        while at < len(places):
+            if isolated.simple[at] and not len(self._coverage):
+                end = isolated.end_of_run(at)
+                behind = int(upto[end]) if end < len(places) else len(stretch)
+                numbers = lasts[at:end] << _TAGS_BETWEEN
+                numbers[0] = self._number(int(lasts[at]))
+                parts.append(isolated.marks(at, end, done, behind, ticks[at:end], numbers))
+                told.append(isolated.told(at, end, ticks[at:end], numbers))
+                self._last, self._since = (int(lasts[end - 1]), 0) if end > at + 1 else (self._last, self._since)
+                self._coverage.passed(stretch.slice(done, behind))
+                done, at = behind, end
+                continue
+            if upto[at] > done:
+                parts.append(pa.array(self._coverage.covered(stretch.slice(done, int(upto[at]))), pa.string()))
+                done = int(upto[at])
             tag = None
             try:
-                if text is not None:  # or it is there as it was made
-                    tag = self._arrive(text, tick, self._number(last))
+                if (text := texts[at].as_py()) is not None:  # or it is there as it was made
+                    tag = self._arrive(text, int(ticks[at]), self._number(int(lasts[at])))
             except InvalidTag as problem:
-                refused(place, problem)
-            told.append(None if tag is None else self._told(tag))
-        parts += self._coverage.covered(stretch.slice(done, len(stretch)))
-        return pa.array(parts, pa.string()), told
+                refused(int(places[at]), problem)
+            told.append(pa.array([None if tag is None else self._told(tag)], pa.string()))
+            at += 1
+        if done < len(stretch):
+            parts.append(pa.array(self._coverage.covered(stretch.slice(done, len(stretch))), pa.string()))
+        nothing = pa.array([], pa.string())
+        return pa.concat_arrays(parts or [nothing]), pa.concat_arrays(told or [nothing])
+
+    def _said(self, text: str) -> Said | None:
+        """What tags with these words say, if they say it all by themselves."""
+        if text.startswith(_ATTACHED):
+            return None
+        try:
+            tag = self._reading.tick_tag(json.loads(text), self._extent, 0, 0)
+        except InvalidTag:
+            return None
+        return said_by(tag, tag.applies_to.positions(self._extent.schema))
 
     def _number(self, last: int) -> int:
         self._since = self._since + 1 if last == self._last else 0
@@ -194,12 +222,12 @@ class TaggedStream:
         self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
         return None
 
-    def _of_all(self, rows: pa.Table, new: pa.Array, told: Sequence[str | None], state: StreamState) -> pa.Array:
+    def _of_all(self, rows: pa.Table, new: pa.Array, told: pa.Array, state: StreamState) -> pa.Array:
         """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""
         plus = _is(rows, OP, "+")
         marks = np.full(rows.num_rows, -1, np.int64)
         marks[plus] = np.arange(len(new))
-        known = pa.concat_arrays([new, pa.array(told, pa.string())])
+        known = pa.concat_arrays([new, told])
         marks[_is(rows, OP, "#")] = len(new) + np.arange(len(told))
         revised = np.flatnonzero(_is(rows, OP, "=") | _is(rows, OP, "-"))
         if len(revised):

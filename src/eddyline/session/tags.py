@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.dictionary import shipped
-from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.expression import TypedExpr, columns_of
 from eddyline.algebra.marks import KIND, MARKS, Marks
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
@@ -67,6 +67,12 @@ class TagSearch:
 
     def __setstate__(self, state: tuple[TagPredicate, tuple[str, ...]]) -> None:
         self.__dict__["predicate"], self.__dict__["names"] = state
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether it matters when a tag came."""
+        where = self.predicate.where
+        return where is not None and any(column.name.upper() == "TAG_TIME" for column in columns_of(where))
 
     def _on_all(self, fields: tuple[int, ...] | None) -> bool:
         on = {self.names[field] for field in fields or ()}

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
-from eddyline.sources.arrival import DELETE, INSERT, REPLACE, Arrival, Reject
+from eddyline.sources.arrival import DELETE, INSERT, REPLACE, TAG, Arrival, Reject
 from eddyline.sources.chunk import Chunk, chunk_of_arrivals, in_order_of_lines, tag_text
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.converted import Converted, Mask, mask
 from eddyline.sources.in_place import kind_of, ticks_of
 from eddyline.sources.intake import BadRow, Intake, time_position
+from eddyline.sources.usual_tags import are_usual
 
 Positions = npt.NDArray[np.int64]
 
@@ -116,6 +117,7 @@ class Columns:
     op: pa.Array | None = None  # text; None if the file has tuples only
     ref: Converted | None = None  # None: rows that need one are in doubt; where it may be missing, null is sure
     text: Callable[[Positions], pa.Array] | None = None  # what the rows at these positions say
+    tag: pa.Array | None = None  # text; None: tags are in doubt
 
 
 def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, Positions]:
@@ -124,8 +126,10 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     count = len(columns.line)
     kinds = _Kinds(columns, count)
     # A deletion needs no values, and its own may be anything; its time is looked at, and its key if it has no index.
-    key, needs_all = frozenset(extent.key_positions), ~kinds.delete
-    needs_key = needs_all | mask(pc.is_null(kinds.ref)) if key else needs_all
+    # Neither does a tag.
+    empty = kinds.delete | kinds.tag
+    key, needs_all = frozenset(extent.key_positions), ~empty
+    needs_key = needs_all | (mask(pc.is_null(kinds.ref)) & ~kinds.tag) if key else needs_all
     doubt = kinds.doubt
     for at, column in enumerate(columns.values):
         needs = needs_key if at in key else needs_all
@@ -135,8 +139,8 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
             doubt = doubt | (mask(pc.is_null(column.values)) & needs)
     arrays = [column.values for column in columns.values]
     tick = _ticks(arrays[intake.time], intake) if intake.time is not None else pa.nulls(count, pa.int64())
-    if kinds.delete.any():
-        gone, nameless = pa.array(kinds.delete), pa.array(~needs_key)
+    if empty.any():
+        gone, nameless = pa.array(empty), pa.array(~needs_key)
         arrays = [
             pc.if_else(nameless if at in key else gone, pa.scalar(None, array.type), array)
             for at, array in enumerate(arrays)
@@ -148,7 +152,7 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
         tick,
         kinds.op,
         kinds.ref,
-        pa.nulls(count, pa.string()),
+        pa.nulls(count, pa.string()) if columns.tag is None else pc.if_else(pa.array(kinds.tag), columns.tag, None),
         pa.array(columns.line),
         pa.nulls(count, pa.string()),
         (),
@@ -165,12 +169,13 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
 
 
 class _Kinds:
-    """What kind of row each is. Tags are always in doubt: their JSON must be read anyway."""
+    """What kind of row each is. Tags are in doubt unless they say the usual in the usual way."""
 
     def __init__(self, columns: Columns, count: int) -> None:
         none = np.zeros(count, np.bool_)
         self.delete: Mask = none
         self.revises: Mask = none  # deletes or replaces
+        self.tag: Mask = none  # that is not in doubt
         self.doubt: Mask = none
         self.op = _inserts(count)
         self.ref = pa.nulls(count, pa.int64())
@@ -182,10 +187,12 @@ class _Kinds:
             return
         self.delete = mask(pc.equal(given, DELETE))
         self.revises = self.delete | mask(pc.equal(given, REPLACE))
-        self.doubt = ~(insert | self.revises)
+        if columns.tag is not None:
+            self.tag = mask(pc.equal(given, TAG)) & are_usual(columns.tag)
+        self.doubt = ~(insert | self.revises | self.tag)
         self.op = pc.if_else(pa.array(insert), INSERT, given)
         if columns.ref is None:
-            self.doubt = ~insert
+            self.doubt = ~(insert | self.tag)
         elif self.revises.any():
             if columns.ref.doubt is not None:
                 self.doubt = self.doubt | (self.revises & columns.ref.doubt)

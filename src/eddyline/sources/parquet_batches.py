@@ -90,18 +90,26 @@ class ParquetBatchReader(ParquetReader):
 def take_batch(
     batch: pa.RecordBatch, plan: ColumnPlan, lines: Positions, stretch: Stretch, whole_floats: bool = False
 ) -> Chunk:
-    """The rows that are sure, the others being given to the stretch; `lines` are the numbers of the rows."""
+    """The rows that are sure, the others being given to the stretch; `lines` are the numbers of the rows.
+
+    Rows that are pushed may have `whole_floats`. The usual tags among them are sure, without the texts of their rows.
+    """
     fields = stretch.intake.extent.schema.fields
     columns = Columns(
         lines,
         [from_native(batch.column(at), field.type, whole_floats) for at, field in zip(plan.order, fields, strict=True)],
         None if plan.op is None else _op_texts(batch.column(plan.op)),
         no_references(batch.num_rows) if plan.ref is None and stretch.intake.extent.key else None,
+        tag=batch.column(plan.tag) if whole_floats and plan.tag is not None and _is_text(batch, plan.tag) else None,
     )
     sure, doubtful = sure_rows(columns, stretch.intake, stretch.file)
     if len(doubtful):
         _RowWise(batch, plan, lines, stretch, whole_floats).take(doubtful)
     return sure
+
+
+def _is_text(batch: pa.RecordBatch, at: int) -> bool:
+    return bool(pa.types.is_string(batch.schema.field(at).type))
 
 
 def _op_texts(column: pa.Array) -> pa.Array:

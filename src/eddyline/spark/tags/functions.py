@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Iterable
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from eddyline.algebra.expression import Literal, TypedExpr
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
@@ -32,13 +32,21 @@ def code_for(storage: Storage, functions: Iterable[UserFunction]) -> list[UserFu
 
 
 def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
-    sources = _constant([sorted(each) for each in reads])
-    return _call(_function("projected", (STRING, STRING), STRING), marks, sources)
+    sources = [sorted(each) for each in reads]
+    if isinstance(marks, UserCall) and marks.definition == _function(*_JOINED):
+        left, right, widths = cast(tuple[TypedExpr, ...], marks.arguments)
+        if isinstance(widths, Literal) and len(both := json.loads(str(widths.value))) == 2:
+            # in one: marks of one side each are quickly dealt with, those of both are not
+            return _call(marks.definition, left, right, _constant([*both, sources]))
+    return _call(_function("projected", (STRING, STRING), STRING), marks, _constant(sources))
+
+
+_JOINED = "joined", (STRING, STRING, STRING), STRING
 
 
 def joined(left: TypedExpr | None, left_width: int, right: TypedExpr | None, right_width: int) -> TypedExpr:
     nothing = Literal(None, STRING)
-    function = _function("joined", (STRING, STRING, STRING), STRING)
+    function = _function(*_JOINED)
     return _call(function, left or nothing, right or nothing, _constant([left_width, right_width]))
 
 

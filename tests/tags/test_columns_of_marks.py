@@ -1,0 +1,87 @@
+"""Functions on columns of marks give what the functions on marks give, text by text."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pyarrow as pa
+import pytest
+
+from eddyline.algebra import marks as of
+from eddyline.columnar import tags
+
+ROWS = 400
+
+
+class _SaysA:
+    """A search that does not ask when a tag came."""
+
+    reads_time = False
+
+    def __call__(self, marks: of.Marks) -> bool:
+        return any(mark.content == "a" for mark in marks)
+
+
+class _Early:
+    def __call__(self, marks: of.Marks) -> bool:
+        return any(mark.timestamp < 1 for mark in marks)
+
+
+def _mark(draw: random.Random) -> of.MarkText:
+    """Few numbers, so that the same tag is on several tuples; contents that look like the border of two marks."""
+    return of.MarkText(
+        draw.randint(-2, 3),
+        draw.randint(0, 1),
+        draw.randint(0, 2),
+        draw.choice(["s", ("s", (1, 2), None, None, False, None)]),
+        "u",
+        draw.choice(["a", "b],[", 'c"d\n', "é"]),
+        draw.choice([None, "+"]),
+        "objective",
+        draw.choice([None, 3]),
+        "O",
+        draw.choice([None, (0,), (1, 2), (2,)]),
+    )
+
+
+def _column(draw: random.Random) -> pa.Array:
+    counts = [draw.choice([0, 1, 1, 1, 2, 3]) for _ in range(ROWS)]
+    return pa.array([of.written([_mark(draw) for _ in range(count)]) for count in counts], pa.string())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_projected(seed: int) -> None:
+    column = _column(random.Random(seed))
+    for reads in ([[0], [1], [2, 0]], [[0]], []):
+        right = [of.written(of.projected(of.read(text), reads)) for text in column.to_pylist()]
+        assert tags.projected(column, pa.array([json.dumps(reads)] * ROWS)).to_pylist() == right
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_joined(seed: int) -> None:
+    draw = random.Random(seed)
+    left, right, none = _column(draw), _column(draw), pa.nulls(ROWS, pa.string())
+    for one, other in ((left, right), (left, left), (left, none), (none, right), (none, none)):
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        expected = [of.written(of.joined(of.read(a), 3, of.read(b), 3)) for a, b in pairs]
+        assert tags.joined(one, other, pa.array(["[3,3]"] * ROWS)).to_pylist() == expected
+
+
+@pytest.mark.parametrize("reads", [[[0], [4, 1]], [[5]], []])
+def test_joined_and_projected(reads: list[list[int]]) -> None:
+    draw = random.Random(9)
+    left, right = _column(draw), _column(draw)
+    for one, other in ((left, right), (left, left), (left, pa.nulls(ROWS, pa.string()))):
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        expected = [of.written(of.projected(of.joined(of.read(a), 3, of.read(b), 3), reads)) for a, b in pairs]
+        assert tags.joined(one, other, pa.array([json.dumps([3, 3, reads])] * ROWS)).to_pylist() == expected
+
+
+@pytest.mark.parametrize("search", [_SaysA(), _Early()])
+def test_searched(search: _SaysA | _Early) -> None:
+    column = _column(random.Random(1))
+    texts = column.to_pylist()
+    assert tags.found(search, column).to_pylist() == [search(of.read(text)) for text in texts]
+    kept = [of.written([mark for mark in of.read(text) if search((mark,))]) for text in texts]
+    assert tags.selected(search, column).to_pylist() == kept

@@ -1,0 +1,142 @@
+"""Tags that are laid over their tuples all at once leave the marks that they leave one by one."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from eddyline.binder.statement import Define
+from eddyline.database.definitions import Definitions
+from eddyline.log.ingest import Ingest
+from eddyline.log.isolated import Isolated
+from eddyline.log.journal import Journal
+from eddyline.log.segment import INDEX, MARKS, OP, SEQ, TAG, TICK
+from eddyline.log.storage import Storage
+from eddyline.session.tags import Understanding
+from eddyline.sources.pushed import chunk_of
+from eddyline.sources.usual_tags import are_usual
+
+BATCHES = 3
+
+
+def _rows(draw: random.Random, usual: float) -> list[list[dict[str, Any]]]:
+    """Batches of tuples and tags; `usual` of the tags are instant, in front of what they cover."""
+    index, tick = 0, 0
+    batches = []
+    for _ in range(BATCHES):
+        batch: list[dict[str, Any]] = []
+        for _ in range(60):
+            tick += draw.randint(0, 1)
+            if draw.random() < 0.5:
+                index += 1
+                batch.append({"v": draw.randint(0, 3), "t": tick, "_op": "+", "_tag": None})
+            else:
+                tag = _tag(draw, index, draw.random() < usual)
+                batch.append({"v": None, "t": tick, "_op": "#", "_tag": json.dumps(tag)})
+        batches.append(batch)
+    return batches
+
+
+def _tag(draw: random.Random, index: int, usual: bool) -> dict[str, Any]:
+    tag: dict[str, Any] = {"content": draw.choice(["sad", "angry", 'said "so"', "é"])}
+    if draw.random() < 0.5:
+        tag["sign"] = draw.choice(["+", "-"])
+    first = index + draw.randint(1, 2)
+    if draw.random() < 0.4:
+        tag["applies_to"] = {"tuples": f"{first}-{first + draw.randint(0, 2)}"}
+    if usual:
+        return tag
+    more: dict[str, Any] = draw.choice(
+        [
+            {"lifespan": draw.randint(1, 3)},
+            {"mode": "C"},
+            {"tagger": "eve"},
+            {"applies_to": {"attributes": ["v"]}},
+            {"applies_to": {"attributes": ["v"], "value": True}},
+            {"applies_to": {"tuples": [first]}},
+            {"applies_to": {"tuples": f"{index}-{first}"}},  # the first of them has passed
+            {"content": ""},  # refused
+            {"applies_to": {"attributes": ["nothing"]}},  # refused
+        ]
+    )
+    return {**tag, **more}
+
+
+def _logged(batches: list[list[dict[str, Any]]], root: Path) -> tuple[pa.Table, list[str]]:
+    """The log, and what was set aside."""
+
+    def none(declaration: object) -> Any:
+        raise AssertionError("there are no functions")
+
+    (step,) = Definitions(frozenset(), none).replay("CREATE STREAM s (v INTEGER, t BIGINT) TIMESTAMP BY t")
+    assert isinstance(step, Define)
+    storage, set_aside = Storage(str(root)), []
+    journal = Journal(storage)
+    ingest = Ingest(
+        storage, journal, lambda reject: set_aside.append(reject.reason), reading=Understanding(lambda: 10**6)
+    )
+    schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
+    for batch in batches:
+        ingest.append({"s": step.extent}, [chunk_of(step.extent, pa.Table.from_pylist(batch, schema), 10**6)])
+    names = [SEQ, INDEX, TICK, OP, TAG, MARKS, "v", "t"]
+    parts = []
+    for segment in journal.state("s").segments:
+        table = storage.read_table(segment.path)
+        parts.append(table.select([name for name in names if name in table.column_names]))
+    return pa.concat_tables(parts, promote_options="default").sort_by(SEQ), set_aside
+
+
+@pytest.mark.parametrize("usual", [1.0, 0.9, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_all_at_once_or_one_by_one(seed: int, usual: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = _rows(random.Random(seed), usual)
+    at_once, set_aside = _logged(batches, tmp_path / "at once")
+    one_by_one = Isolated.__init__
+
+    def never(self: Isolated, *arguments: Any) -> None:
+        one_by_one(self, *arguments)
+        self.simple = np.zeros(len(self.simple), bool)
+
+    monkeypatch.setattr(Isolated, "__init__", never)
+    right, refused = _logged(batches, tmp_path / "one by one")
+    assert at_once.to_pylist() == right.to_pylist()
+    assert set_aside == refused
+
+
+def test_tags_in_front_of_tuples_are_laid_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or all of this would show nothing."""
+    runs: list[int] = []
+    end_of_run = Isolated.end_of_run
+
+    def counted(self: Isolated, at: int) -> int:
+        runs.append(end_of_run(self, at) - at)
+        return end_of_run(self, at)
+
+    monkeypatch.setattr(Isolated, "end_of_run", counted)
+    tag, row = {"v": None, "t": 1, "_op": "#", "_tag": '{"content": "sad"}'}, {"v": 1, "t": 1, "_op": "+", "_tag": None}
+    table, _ = _logged([[tag, row] * 50], tmp_path)
+    assert runs == [50]
+    assert table.column(MARKS).null_count == 0
+
+
+def test_what_is_usual() -> None:
+    texts = {
+        '{"content": "sad", "sign": "-", "mode": "C", "lifespan": "I"}': True,
+        '{"content": "sad", "applies_to": {"tuples": "3-7"}}': True,
+        '{"content": "sad", "applies_to": {"tuples": "7-3"}}': False,
+        '{"content": "sad", "applies_to": {"tuples": "0-3"}}': False,
+        '{"content": "sad", "applies_to": {"tuples": "1-99999"}}': False,
+        '{"content": "sad", "lifespan": 3}': False,
+        '{"content": "sad", "sign": []}': False,
+        '{"content": "\\ud800"}': False,
+        '{"content": " "}': False,
+        '["sad"]': False,
+        "sad": False,
+    }
+    assert are_usual(pa.array([*texts, None])).tolist() == [*texts.values(), False]
