@@ -91,7 +91,9 @@ def test_members_on_spark_and_who_reads_them(spark: object) -> None:
         window = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
         db.sql(f"CREATE QUERY above FROM HISTORY AS SELECT COUNT(*) AS n, SUM(t) AS m FROM n2 {window} WHERE a < 5")
         db.flush()
-        for answer in db.query("above").fetch():
+        above = db.query("above").fetch()
+        assert above
+        for answer in above:
             times = [t for a, _, t in _wanted(2) if a < 5 and answer.tick - 9 <= t <= answer.tick]
             assert answer.rows == ((len(times), sum(times) if times else None),)
         for number in range(4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -82,7 +83,16 @@ def test_members_whose_rows_overlap(given_rows: list[Row], random: Random, taken
     for member, low, high in spans:
         own = expanded(given_rows, [(member, place) for place in places[low:high]])
         assert again.table(first=member, end=member + 1).to_pylist() == own
-    assert Dealt.merged([again, made]).table().num_rows == 2 * len(hand)
+    merged = Dealt.merged([again, made])
+    assert merged.places.size == 2 * count, "rows that members share stay shared"
+    twice = 2 * expanded(given_rows, hand)
+    assert merged.table().num_rows == len(twice)
+    for member, low, high in spans:
+        own = expanded(given_rows, [(member, place) for place in places[low:high]])
+        assert merged.table(first=member, end=member + 1).to_pylist() == own + own
+    pieces = [piece.to_pylist() for piece in merged.tables(3)]
+    assert [row for piece in pieces for row in piece] == merged.table().to_pylist()
+    assert all(len(piece) <= 3 or len({row[MEMBER] for row in piece}) == 1 for piece in pieces)
 
 
 @settings(deadline=None)
@@ -93,6 +103,24 @@ def test_merged_is_one_after_the_other_for_each_member(
     merged = Dealt.from_batch(Dealt.merged([dealt(*part) for part in parts]).to_batch())
     wanted = [row for part in parts for row in expanded(*part)]
     assert merged.table().to_pylist() == sorted(wanted, key=lambda row: row[MEMBER])  # type: ignore[arg-type,return-value]
+
+
+def test_texts_that_are_numbered_in_some_files_alone_are_merged() -> None:
+    """Whether they are is decided by file."""
+    one, other = dealt([(1, "a", 0.5)], [(3, 0)]), dealt([(2, "b", None)], [(3, 0), (4, 0)])
+    plain = replace(other, rows=other.rows.set_column(1, "text", pa.chunked_array([["b"]])))
+    merged = Dealt.from_batch(Dealt.merged([one, plain]).to_batch())
+    assert merged.table().to_pylist() == Dealt.merged([one, other]).table().to_pylist()
+    assert [row["text"] for row in merged.table().to_pylist()] == ["a", "b", "b"]
+
+
+def test_columns_may_be_called_as_the_file_calls_its_own() -> None:
+    rows = pa.table({"members": ["a", "b"], "row:members": [1, 2], "places": [3, 4]})
+    made = Dealt.of_pairs(rows, MEMBER, 0, np.array([5, 6]), np.array([1, 0], np.int32))
+    assert Dealt.from_batch(made.to_batch()).table().to_pylist() == [
+        {MEMBER: 5, "members": "b", "row:members": 2, "places": 4},
+        {MEMBER: 6, "members": "a", "row:members": 1, "places": 3},
+    ]
 
 
 def test_a_file_is_written_as_a_whole_and_a_damaged_one_is_told(tmp_path: Path) -> None:

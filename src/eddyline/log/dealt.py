@@ -7,7 +7,7 @@ member's rows beside each other. It is mapped into memory: who reads the rows of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 #: what the path of such a segment ends with
 SUFFIX = ".dealt"
-#: what begins with it is not a column of the rows
-_OWN = "dealt:"
-_MEMBERS, _STARTS, _ENDS, _PLACES = (f"{_OWN}{name}" for name in ("members", "starts", "ends", "places"))
+#: the columns of the file; behind the last of these come those of the rows, whatever they are called
+_MEMBERS, _STARTS, _ENDS, _PLACES, _ROWS = "members", "starts", "ends", "places", "row:"
 Longs = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
@@ -40,7 +39,7 @@ class Dealt:
     rows: pa.Table  # texts may be numbers of a dictionary
     member: str  # the column that tells the member, which the rows do not have
     at: int  # where it is among the columns
-    members: Longs  # ascending
+    members: Longs  # ascending; one that has rows in several places stands there as often
     starts: Places
     ends: Places
     places: Places
@@ -55,15 +54,20 @@ class Dealt:
 
     @classmethod
     def merged(cls, parts: Sequence[Dealt]) -> Dealt:
-        """The rows of all, and who gets them, in the order of the parts."""
+        """The rows of all, and who gets them, in the order of the parts: a member stands there once for each."""
         first = parts[0]
-        rows = pa.concat_tables([part.rows for part in parts], promote_options="default").unify_dictionaries()
-        starts = np.cumsum([0, *(part.rows.num_rows for part in parts)])
-        pairs = [part._pairs(0, part.members.size) for part in parts]
-        members = np.concatenate([members for members, _ in pairs])
-        places = np.concatenate([places + start for (_, places), start in zip(pairs, starts, strict=False)])
+        numbered = [
+            name for name in first.rows.column_names if len({part.rows.field(name).type for part in parts}) == 1
+        ]
+        rows = pa.concat_tables([_plain_but(part.rows, numbered) for part in parts]).unify_dictionaries()
+        rows_before = np.cumsum([0, *(part.rows.num_rows for part in parts)], dtype=np.int32)
+        places_before = np.cumsum([0, *(part.places.size for part in parts)], dtype=np.int32)
+        places = np.concatenate([part.places + before for part, before in zip(parts, rows_before, strict=False)])
+        starts = np.concatenate([part.starts + before for part, before in zip(parts, places_before, strict=False)])
+        ends = np.concatenate([part.ends + before for part, before in zip(parts, places_before, strict=False)])
+        members = np.concatenate([part.members for part in parts])
         order = np.argsort(members, kind="stable")
-        return cls.of_pairs(rows, first.member, first.at, members[order], places[order].astype(np.int32))
+        return cls(rows, first.member, first.at, members[order], starts[order], ends[order], places)
 
     def __len__(self) -> int:
         """How often a row is given to somebody."""
@@ -91,6 +95,19 @@ class Dealt:
         ]
         return pa.table(made, names)
 
+    def tables(self, rows: int, member: int | None = None) -> Iterator[pa.Table]:
+        """The same as tables of about so many rows, each of whole members; of one `member` alone if it is given."""
+        if member is not None:
+            yield self.table(first=member, end=member + 1)
+            return
+        last = np.flatnonzero(np.append(self.members[1:] != self.members[:-1], True)[: self.members.size])
+        so_far = np.cumsum(self.ends - self.starts, dtype=np.int64)[last]
+        first, low = 0, 0
+        while low < last.size:
+            high = max(low + 1, int(np.searchsorted(so_far, first + rows)))
+            yield self.table(first=int(self.members[last[low]]), end=int(self.members[last[high - 1]]) + 1)
+            first, low = int(so_far[high - 1]), high
+
     def _pairs(self, low: int, high: int) -> tuple[Longs, Places]:
         """Of some members, a member and the place of a row for each time that one gets one, in the order of both."""
         starts, counts = self.starts[low:high], self.ends[low:high] - self.starts[low:high]
@@ -113,7 +130,7 @@ class Dealt:
         """All of it in one row of lists, which a file can have beside each other although they differ in length."""
         own = {_MEMBERS: self.members, _STARTS: self.starts, _ENDS: self.ends, _PLACES: self.places}
         lists = {name: pa.array(values) for name, values in own.items()}
-        lists |= {name: _array(column) for name, column in zip(self.rows.column_names, self.rows.columns, strict=True)}
+        lists |= {f"{_ROWS}{field.name}": _array(self.rows.column(field.name)) for field in self.rows.schema}
         columns = [pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each) for each in lists.values()]
         said = {"member": self.member, "at": str(self.at)}
         schema = pa.schema([pa.field(n, c.type) for n, c in zip(lists, columns, strict=True)], said)
@@ -124,12 +141,17 @@ class Dealt:
         lists = {field.name: column.values for field, column in zip(batch.schema, batch.columns, strict=True)}
         members, starts, ends, places = (lists.pop(n).to_numpy() for n in (_MEMBERS, _STARTS, _ENDS, _PLACES))
         said = batch.schema.metadata
-        rows = pa.table(list(lists.values()), list(lists))
+        rows = pa.table(list(lists.values()), [name.removeprefix(_ROWS) for name in lists])
         return cls(rows, said[b"member"].decode(), int(said[b"at"]), members, starts, ends, places)
 
 
 def _array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _plain_but(rows: pa.Table, numbered: Collection[str]) -> pa.Table:
+    columns = [rows.column(name) if name in numbered else _plain(rows.column(name)) for name in rows.column_names]
+    return pa.table(columns, rows.column_names)
 
 
 def _plain(column: pa.ChunkedArray) -> Any:

@@ -225,8 +225,8 @@ class Ingest:
         replaced = sum(segment.rows for segment in segments) - gone
         counts = {name: Revised(deleted=gone - replaced, replaced=replaced)}
         self._commit({name: segments}, touched, max(tops, default=None), False, before, arrived, None, top, counts)
-        self._tell_late(name, made, horizon or 0)
         self._keys_follow(name, None if keys is None else pa.concat_tables(keys))
+        self._tell_late(name, made, horizon or 0)  # last: it reads files, and what is committed is to be known by then
         return gone
 
     def _tell_late(self, stream: str, made: Sequence[Made], horizon: int) -> None:

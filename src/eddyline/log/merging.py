@@ -38,7 +38,8 @@ class Merge:
     def run(self, storage: Storage) -> int:
         """Write the merged file and give its size; runs in a worker.
 
-        0 if it cannot be written, or if a part is gone because its query was dropped: the parts stay what counts.
+        0 if it cannot be made, or if a part is gone because its query was dropped: the parts stay what counts, and
+        other merges go on.
         """
         try:
             if is_added_up(self.log):
@@ -51,7 +52,7 @@ class Merge:
             if not late:
                 return storage.merge_tables(self.path, parts, order)
             return storage.merge_tables(self.path, parts, order, lambda path, table: _as_of(table, late.get(path)))
-        except StorageUnusable:
+        except (StorageUnusable, pa.ArrowException):
             return 0
 
     def _committed_late(self, part: Segment) -> int | None:

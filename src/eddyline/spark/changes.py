@@ -36,7 +36,7 @@ def changes_of(
     With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
     """
     if segments:
-        frame = _rows(spark, storage, segments).where(f"{BATCH} > {since}")
+        frame = _rows(spark, storage, segments, seat).where(f"{BATCH} > {since}")
         if seat is None:
             return frame
         begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
@@ -50,19 +50,19 @@ def changes_of(
     return spark.createDataFrame([], ", ".join(fields))
 
 
-def _rows(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+def _rows(spark: SparkSession, storage: Storage, segments: Sequence[Segment], seat: Seat | None) -> DataFrame:
     files = [segment for segment in segments if not is_dealt(segment.path)]
     dealt = [segment for segment in segments if is_dealt(segment.path)]
     if not dealt:
         return _of_files(spark, storage, files)
-    once = _dealt_out(spark, storage, dealt)
+    once = _dealt_out(spark, storage, dealt, seat)
     return once.unionByName(_of_files(spark, storage, files)) if files else once
 
 
 def _of_files(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
     """What lanes have written counts as of the batch that has committed it."""
     frame = spark.read.parquet(*(storage.url(segment.path) for segment in segments))
-    late = {segment.path.rpartition("/")[2]: batch for segment in segments if (batch := committed_late(segment))}
+    late = {path.rpartition("/")[2]: batch for path, batch in _late(segments).items()}
     if not late:
         return frame
     pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
@@ -70,21 +70,26 @@ def _of_files(spark: SparkSession, storage: Storage, segments: Sequence[Segment]
     return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
 
 
-def _dealt_out(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+def _late(segments: Sequence[Segment]) -> dict[str, int]:
+    return {segment.path: batch for segment in segments if (batch := committed_late(segment)) is not None}
+
+
+def _dealt_out(spark: SparkSession, storage: Storage, segments: Sequence[Segment], seat: Seat | None) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     paths = [segment.path for segment in segments]
-    late = {segment.path: batch for segment in segments if (batch := committed_late(segment)) is not None}
     files = spark.createDataFrame([(path,) for path in paths], "path STRING").repartition(len(paths))
     schema = from_arrow_schema(storage.read_dealt(paths[0]).table(first=0, end=0).schema)
-    return files.mapInArrow(partial(_opened, storage.root, late), schema)
+    member = None if seat is None else seat.number
+    return files.mapInArrow(partial(_opened, storage.root, member, _late(segments)), schema)
 
 
-def _opened(root: str, late: Mapping[str, int], files: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker: it opens the segments itself."""
+def _opened(
+    root: str, member: int | None, late: Mapping[str, int], files: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker: it opens the segments itself, and puts together no more than the rows of a few members."""
     storage = Storage(root)
     for paths in files:
         for path in paths.column(0).to_pylist():
-            table = storage.read_dealt(path).table()
-            table = table if path not in late else with_batch(table, late[path])
-            yield from table.to_batches(_ROWS)
+            for table in storage.read_dealt(path).tables(_ROWS, member):
+                yield from (table if path not in late else with_batch(table, late[path])).to_batches(_ROWS)
