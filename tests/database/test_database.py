@@ -130,7 +130,7 @@ def test_a_bad_statement_changes_nothing(db: eddyline.Database) -> None:
     db.sql("DROP QUERY q1")  # the statement before it has happened
     for bad, kind in (
         ("CREATE TABLE t (a INTEGER) USING csv OPTIONS (path 'nowhere.csv')", SourceMissing),
-        ("CREATE QUERY t AS SELECT TAGS FROM road", EddylineError),
+        ("CREATE QUERY t AS ATTACH TAG '' TO road", EddylineError),
         ("DROP QUERY cold", UnknownName),
         ("CREATE QUERY hot AS SELECT 1 FROM road", EddylineError),
     ):

@@ -352,7 +352,7 @@ def test_mistakes(db: eddyline.Database) -> None:
         ("SHOW REVISIONS OF price", "no stream or query price"),
         ("SHOW REVISIONS OF t", "t is a table"),
         ("SHOW REVISIONS LIMIT 'x'", "how many"),
-        ("SHOW REVISION", "QUERIES, FUNCTIONS, REVISIONS or CONNECTION POINTS"),
+        ("SHOW REVISION", "QUERIES, FUNCTIONS, REVISIONS, TAGS or CONNECTION POINTS"),
     ):
         with pytest.raises(EddylineError) as caught:
             db.sql(text)
