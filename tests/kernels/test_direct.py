@@ -112,12 +112,22 @@ def test_blocks_make_one_table_in_the_order_of_members(tmp_path: Path, rows_of_a
 def test_what_has_to_be_computed_is_left_to_the_kernel(tmp_path: Path, change: dict[str, str]) -> None:
     storage = Storage(str(tmp_path / "db"))
     match = a_match(storage, (own(storage, "1", 1),), **change)
-    assert read_directly(match.reading, storage, [*match.kept, "_x0"]) is None
+    assert read_directly(match.reading, storage, match.kept, ["_x0"]) is None
     assert found(match, storage)
+
+
+def test_what_is_compared_may_be_widened(tmp_path: Path) -> None:
+    """As are numbers that meet wider constants; not if that may round, or if it is no number."""
+    storage = Storage(str(tmp_path / "db"))
+    files = (own(storage, "1", 1), theirs(tmp_path, 1000))
+    assert both_ways(a_match(storage, files, text='CAST("c3" AS DOUBLE) AS _x0'), storage)
+    for column in ("c0", "c1"):
+        match = a_match(storage, files, text=f'CAST("{column}" AS DOUBLE) AS _x0')
+        assert read_directly(match.reading, storage, match.kept, ["_x0"]) is None
 
 
 def test_tick_tags_are_no_tuples(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "db"))
     match = a_match(storage, (own(storage, "1", 1), own(storage, "2", 1000, diff=0)))
-    assert read_directly(match.reading, storage, match.kept) is None
+    assert read_directly(match.reading, storage, match.kept, []) is None
     assert {row["_diff"] for row in found(match, storage)} == {1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -182,3 +184,13 @@ def test_many_members_are_found_from_steps(kind: type, span: int) -> None:
 
 
 IDS = pa.array(np.arange(500))
+
+
+def test_a_single_decimal_in_memory_that_is_not_to_be_changed() -> None:
+    """As the kernel hands it on: a view of one number is of that very memory."""
+    type_ = pa.decimal128(10, 2)
+    memory = pa.py_buffer(pa.array([Decimal("1.50")], type_).buffers()[1].to_pybytes()[:16])
+    tuples = pa.table({"x": pa.Array.from_buffers(type_, 1, [None, memory])})
+    members = pa.table({"a": pa.array([Decimal("1.00"), Decimal("2.00")], type_)})
+    filter_ = GroupedFilter(Form(((Range("x", Bound("a")),),)), members, pa.array([1, 2]))
+    assert filter_.matches(tuples).members.tolist() == [1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +22,8 @@ from eddyline.log.storage import Storage
 
 #: a column that at most gets another name
 _COLUMN = re.compile(r'(?:"((?:[^"]|"")+)"|(\w+))(?: AS (\w+))?')
+#: what is compared with wider constants: as a number it is the same
+_WIDENED = re.compile(r'CAST\(("(?:[^"]|"")+"|\w+) AS (BIGINT|DOUBLE)\)(?: AS \w+)?')
 #: what all ask for: that a row is a tuple, and not a tick-tag
 _IS_TUPLE = f"({kernel_sql(f'{DIFF} <> 0')[0]})"
 #: texts that take so few bytes are numbers of a dictionary in the file; others would have to be looked up one by one
@@ -40,17 +42,34 @@ class Reading:
     condition: str
 
 
-def read_directly(reading: Reading | None, storage: Storage, needed: Iterable[str]) -> Rows | None:
-    """The rows, if it takes no more than to read some columns; None if the kernel has to do it."""
+def read_directly(
+    reading: Reading | None, storage: Storage, kept: Iterable[str], compared: Iterable[str]
+) -> Rows | None:
+    """The rows, if it takes no more than to read some columns; None if the kernel has to do it.
+
+    What is `compared` with constants gets the type of these there, so it may be narrower in the file.
+    """
     if reading is None or not storage.local or reading.condition not in (_IS_TUPLE, "true"):
         return None
-    names = _columns_of(reading, needed)
-    if names is None:
+    names = _columns_of(reading, kept)
+    widened = {name: found for name in compared if (found := _WIDENED.fullmatch(reading.columns[name])) is not None}
+    plain = {name: found[1] for name, found in widened.items()}
+    others = _columns_of(replace(reading, columns={**reading.columns, **plain}), compared)
+    if names is None or others is None:
         return None
     segments = [_Foreign(rows) if (rows := referred(file)) else _Own(storage.path(file)) for file in reading.files]
+    if not all(_fits(segment.type(others[name]), found[2]) for name, found in widened.items() for segment in segments):
+        return None
     if reading.condition == _IS_TUPLE and not all(segment.has_only_tuples() for segment in segments):
         return None
-    return Rows(segments, names)
+    return Rows(segments, names | others)
+
+
+def _fits(type_: pa.DataType, wider: str) -> bool:
+    """Whether all numbers of a type are numbers of the wider one."""
+    if wider == "BIGINT":
+        return pa.types.is_signed_integer(type_)
+    return pa.types.is_floating(type_) or (pa.types.is_signed_integer(type_) and type_.bit_width <= 32)
 
 
 def _columns_of(reading: Reading, needed: Iterable[str]) -> dict[str, str] | None:

@@ -130,7 +130,11 @@ class Match:
 
     @property
     def _needed(self) -> list[str]:
-        return list(dict.fromkeys([*self.kept, *(column for asked in self.asked for column in asked.columns.values())]))
+        return list(dict.fromkeys([*self.kept, *self._compared]))
+
+    @property
+    def _compared(self) -> list[str]:
+        return [column for asked in self.asked for column in asked.columns.values()]
 
     def dealt(
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
@@ -143,7 +147,7 @@ class Match:
             yield from self._gathered(self._found_in(directly, storage, True), directly)
 
     def _directly(self, storage: Storage) -> Rows | None:
-        return None if self.costly else read_directly(self.reading, storage, self._needed)
+        return None if self.costly else read_directly(self.reading, storage, self.kept, self._compared)
 
     def _found_in(self, rows: Rows, storage: Storage, deal: bool) -> Iterator[tuple[str, pa.Table | Dealt]]:
         """Block by block, and each in the order of members."""

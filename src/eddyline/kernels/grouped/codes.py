@@ -144,7 +144,8 @@ def _codes_by_bits(chunk: pa.Array) -> Ints:
     if pa.types.is_uint64(type_):
         return _buffer(chunk, np.int64) ^ np.int64(LEAST)
     if pa.types.is_decimal128(type_):
-        return np.ascontiguousarray(_wide(chunk).view(np.int64)[:, 0])  # the lower half has its sign too
+        # the lower half has its sign too; a view of a single one might be of memory that is not to be changed
+        return _wide(chunk).view(np.int64)[:, 0].copy()
     if pa.types.is_date32(type_):
         return _buffer(chunk, np.int32).astype(np.int64)
     if pa.types.is_integer(type_):
