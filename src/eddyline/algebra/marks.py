@@ -179,6 +179,12 @@ def counted(rows: Iterable[Marks], sign: str | None, field: int | None) -> int:
     )
 
 
+def scored(rows: Sequence[Marks], field: int | None) -> float | None:
+    """(plus - minus) / (plus + minus) of the signs of tags that tuples carry; None if there is neither."""
+    plus, minus = counted(rows, "+", field), counted(rows, "-", field)
+    return (plus - minus) / (plus + minus) if plus or minus else None
+
+
 def _moved(fields: tuple[int, ...] | None, reads: Sequence[Sequence[int]]) -> list[int] | None:
     if fields is None:
         return None

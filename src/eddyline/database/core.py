@@ -107,7 +107,9 @@ class Core:
                 self.now,
                 pace=pace,
                 policy=Policy(),
-                reading=Understanding(lambda: self.definitions.catalog.tick_micros),
+                reading=Understanding(
+                    lambda: self.definitions.catalog.tick_micros, lambda: self.definitions.catalog.dictionary
+                ),
             )
             for definition in definitions:
                 self._replay(definition)

@@ -116,7 +116,7 @@ class Coverage:
     def _make(self, attachment: Attachment, index: int, tick: int) -> None:
         spec = attachment.spec
         tuples = (index,) if attachment.condition is not None and spec.lifespan is None else None
-        type_ = shipped().classify(spec.content)
+        type_ = spec.type or shipped().classify(spec.content)
         tag = spec.tag(self._stream, attachment.tagger, tick, type_, attachment.number, tuples)
         self.arrive(tag, attachment.condition)
         self.made.append((index, tag))

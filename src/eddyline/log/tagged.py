@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
-from eddyline.algebra.marks import mark_of, written
+from eddyline.algebra.marks import mark_of, read, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
 from eddyline.catalog.extent import Extent
@@ -67,6 +67,7 @@ def tag_text(tagger: Tagger) -> str:
         "lifespan": spec.lifespan,
         "mode": spec.mode,
         "tagger": tagger.tagger,
+        "type": spec.type,
         "applies_to": None if on is None else {**on, "value": spec.by_value},
     }
     return json.dumps({name: each for name, each in value.items() if each is not None})
@@ -164,10 +165,11 @@ class TaggedStream:
                 parts += self._coverage.covered(stretch.slice(done, upto))
                 done = upto
             text, tick, last = (rows.column(name)[place].as_py() for name in (TAG, TICK, INDEX))
+            said = rows.column(MARKS)[place].as_py() if MARKS in rows.column_names else None
             tag = None
             try:
                 if text is not None:  # or it is there as it was made
-                    tag = self._arrive(text, tick, self._number(last))
+                    tag = self._arrive(text, tick, self._number(last), said)
             except InvalidTag as problem:
                 refused(place, problem)
             told.append(None if tag is None else self._told(tag))
@@ -179,9 +181,13 @@ class TaggedStream:
         self._last = last
         return (last << _TAGS_BETWEEN) + self._since
 
-    def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
+    def _arrive(self, text: str, tick: int, number: int, said: str | None) -> TickTag | None:
+        """`said`: what the log has of a tag that has come before. Its type is by the dictionary of that time."""
         if not text.startswith(_ATTACHED):
-            tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
+            fields = json.loads(text)
+            if said is not None:
+                fields["type"] = read(said)[0].type
+            tag = self._reading.tick_tag(fields, self._extent, tick, number)
             self._coverage.arrive(tag)
             return tag
         value = json.loads(text.removeprefix(_ATTACHED))
@@ -244,7 +250,8 @@ def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> 
     columns = [SEQ, INDEX, TICK, DIFF, OP, TAG, *arrow_schema(extent.schema).names]
     for segment in sorted(state.segments, key=lambda segment: segment.seq):
         if segment.seq[1] >= first and not segment.minus:
-            yield storage.read_table(segment.path, columns).sort_by(SEQ)
+            marks = [MARKS] if segment.marked else []
+            yield storage.read_table(segment.path, [*columns, *marks]).sort_by(SEQ)
 
 
 def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:

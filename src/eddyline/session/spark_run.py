@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer, WindowAnswer
+from eddyline.algebra.dictionary import Words, extended
 from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.tag import Tagger
@@ -20,6 +21,7 @@ from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
@@ -88,6 +90,7 @@ class SparkRun(ScriptRun):
         self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._waiting: dict[str, BoundQuery] = {}  # with tags, while no data has come
         self._begun = False
+        self._words: dict[tuple[str, str], Words] = {}  # of the user's own, in the dictionary as it stands
 
     def answers(self) -> Iterator[Answer]:
         try:
@@ -111,7 +114,9 @@ class SparkRun(ScriptRun):
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
             share_from=self._share_from,
-            reading=Understanding(lambda: self._catalog.tick_micros),
+            reading=Understanding(
+                lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))
+            ),
         )
         for extent in self._extents:
             if not needs_spark(extent):
@@ -255,6 +260,12 @@ class SparkRun(ScriptRun):
 
     def _attach(self, step: AttachOnce) -> None:
         attach(self._engine, step)
+
+    def _learn(self, step: DefineWords | DropWords) -> None:
+        if isinstance(step, DefineWords):
+            self._words[step.words.key] = step.words
+        else:
+            self._words.pop(step.words.key, None)
 
     def _insert_into_table(self, step: Insert) -> None:
         rows = constants(step.rows)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.marks import KIND, MARKS, Marks
 from eddyline.algebra.schema import Schema
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Understanding:
-    """How tags are understood that come in. `tick_micros` tells the length of a tick."""
+    """How tags are understood that come in: the length of a tick and the dictionary, as they are at that moment."""
 
     tick_micros: Callable[[], int]
+    dictionary: Callable[[], Dictionary]
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
-        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), shipped(), number)
+        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number)
 
     def texts(self, schema: Schema) -> Sequence[ValueText]:
         return [to_text(field.type) for field in schema.fields]

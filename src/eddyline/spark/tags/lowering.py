@@ -198,7 +198,7 @@ class _Lowering:
         plan = _with_places(below)
         leaf = _leaf_of(plan)
         relation = leaf.declared.fields[0].relation
-        tag = spec.tag(leaf.name, node.tagger, 0, shipped().classify(spec.content), 0)
+        tag = spec.tag(leaf.name, node.tagger, 0, spec.type or shipped().classify(spec.content), 0)
         fields = tag.applies_to.positions(_original(leaf.declared))
         tick, index = (Column(name, BIGINT, relation) for name in (TICK, INDEX))
         marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE, whole)))
@@ -336,11 +336,13 @@ def _collected(marks: TypedExpr) -> Aggregate:
 
 
 def _counts_tags(expr: TypedExpr) -> bool:
-    return isinstance(expr, Aggregate) and expr.function == "tag_count"
+    return isinstance(expr, Aggregate) and expr.function in ("tag_count", "tag_score")
 
 
 def _count(expr: TypedExpr, marks: TypedExpr, schema: Schema) -> TypedExpr:
     assert isinstance(expr, Aggregate)
+    if expr.function == "tag_score":
+        return of.scored(marks, min(_reads(expr, schema), default=None))
     first = expr.arguments[0] if expr.arguments else None
     sign = first.value if isinstance(first, Literal) else None
     return of.counted(marks, sign, min(_reads(expr, schema), default=None))
