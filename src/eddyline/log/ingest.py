@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.key import without_key
+from eddyline.algebra.marks import MarkText
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
@@ -25,6 +26,7 @@ from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
+from eddyline.log.said import history_name, history_rows, said_in
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
@@ -110,6 +112,7 @@ class Ingest:
         touched: dict[str, Spans] = {}
         top: dict[str, int] = {}
         revised: dict[str, Revised] = {}
+        said: dict[str, list[MarkText]] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -132,6 +135,8 @@ class Ingest:
             for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):
                 self._set_aside(reject)
             arrived[name] = self._journal.state(name).last_index + count
+            if tags := said_in(table):
+                said[name] = tags
             if table.num_rows:
                 segments[name] = self._write(name, table)
                 if name in self._keyed:
@@ -144,6 +149,14 @@ class Ingest:
                 if counts := revised_by(table, segments[name], before[1]):
                     revised[name] = counts
         latest = max(top.values(), default=None)
+        for name, tags in said.items():  # behind the clock: tags do not move it
+            history = history_name(name)
+            state = self._journal.state(history)
+            rows = history_rows(tags, extents[name].schema, state)
+            segments[history] = self._write(history, rows)
+            arrived[history] = state.last_index + len(tags)
+            touched[history] = spans_of(rows.column(TICK))
+            top[history] = pc.max(rows.column(TICK)).as_py()
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
         for name, table in tables.items():
             self._keys_follow(name, table)
