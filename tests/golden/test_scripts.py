@@ -29,8 +29,6 @@ RUNNING = _scripts(lambda script: script.error is None)
 NOT_ON_SPARK = frozenset(
     f"tags/{name}"
     for name in (
-        "detach",
-        "detach_own_tags_only",
         "dictionary_dropped",
         "dictionary_of_ones_own",
         "fig1_traffic",
@@ -38,9 +36,7 @@ NOT_ON_SPARK = frozenset(
         "fig9_query1_query2",
         "group_by_tag",
         "group_by_tag_untagged",
-        "history_and_cloud",
         "jaccard_fireworks",
-        "never_applies",
         "show_tags",
         "table5_emotions",
         "tag_function_of_ones_own",

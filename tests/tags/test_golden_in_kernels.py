@@ -12,8 +12,8 @@ from golden.script_file import ExpectedAnswers, Script
 from golden.test_scripts import ON_SPARK, _check_rejects, _compare
 from laws.without_spark import kernels_alone
 
-#: what Spark alone does: UPDATE and DELETE, and tables
-NEEDS_SPARK = ("tags/statements", "tags/table4_q4")
+#: what Spark alone does: UPDATE and DELETE, tables, and lists
+NEEDS_SPARK = ("tags/history_and_cloud", "tags/statements", "tags/table4_q4")
 SCRIPTS = [given for given in ON_SPARK if given.id.startswith("tags/") and given.id not in NEEDS_SPARK]  # type: ignore[attr-defined]
 
 

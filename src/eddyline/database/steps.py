@@ -55,7 +55,7 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
-from eddyline.spark.revising import Revision, revise
+from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.tags.lowering import has_tags
 
 #: after these, names mean what they meant before
@@ -137,7 +137,10 @@ class Steps:
             return self._shown(step)
         elif isinstance(step, AttachOnce):
             attach(self._core.engine, step)
-        elif isinstance(step, DetachOnce | ShowTags):
+        elif isinstance(step, DetachOnce):
+            revised, _ = take_back(self._core.engine, step.extent, step.withdrawal, step.schema)
+            return Pushed(revised, 0)
+        elif isinstance(step, ShowTags):
             raise NotSupported("this runs on the reference engine only, so far", hint="eddyline run --engine reference")
         return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.marks import mark_of, written
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import OVERWRITE, TagSpec, TickTag
+from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.log.answers import python_rows
+from eddyline.log.detached import Detachment
 
 Array = Any
 Fields = frozenset[int] | None
@@ -37,6 +38,7 @@ class Attachment:
     tagger: str
     number: int
     condition: Condition | None = None
+    detached: tuple[Detachment, ...] = ()  # what has taken it back from some tuples while it waited
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,11 @@ class Coverage:
     def __len__(self) -> int:
         return len(self._active) + len(self._waiting)
 
-    def arrive(self, tag: TickTag, condition: Condition | None = None) -> None:
+    def arrive(
+        self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()
+    ) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
-        new = _Active(tag, tag.applies_to.positions(self._schema), condition)
+        new = _Active(tag, tag.applies_to.positions(self._schema), condition, detached=list(detached))
         if new.overwrites_any_tuple and not self._is_over(new):
             for active in self._active:
                 active.lose(new)
@@ -84,6 +88,34 @@ class Coverage:
 
     def attach(self, attachment: Attachment) -> None:
         self._waiting.append(attachment)
+
+    def detach(self, detach: Detachment) -> bool:
+        """Its tagger's tags lose what it takes back, for the tuples that are to come; whether there are any."""
+        what, found = detach.what, False
+        active: list[_Active] = []
+        for each in self._active:
+            tag, fields = each.tag, each.fields
+            if what.is_about(tag.content, tag.tagger, fields, tag.applies_to.by_value):
+                found = True
+                each.detached.append(detach)
+                if detach.condition is None and not what.left(fields):
+                    continue
+            active.append(each)
+        self._active = active
+        waiting, self._waiting = self._waiting, []
+        for attachment in waiting:
+            spec = attachment.spec
+            on = Applicability(self._stream, attributes=spec.attributes).positions(self._schema)
+            if not what.is_about(spec.content, attachment.tagger, on, spec.by_value):
+                self._waiting.append(attachment)
+                continue
+            found = True
+            if detach.condition is not None:
+                self._waiting.append(replace(attachment, detached=(*attachment.detached, detach)))
+            elif left := what.left(on):
+                names = tuple(self._schema.fields[position].name for position in sorted(left))
+                self._waiting.append(replace(attachment, spec=replace(spec, attributes=names)))
+        return found
 
     def covered(self, stretch: Stretch) -> Iterator[str | None]:
         """The marks of each tuple of a stretch, as text."""
@@ -104,8 +136,7 @@ class Coverage:
         found = []
         waiting, self._waiting = self._waiting, []
         for attachment in waiting if len(stretch) else ():
-            holds = None if attachment.condition is None else attachment.condition(stretch.values)
-            places = [0] if holds is None else np.flatnonzero(holds)[:1].tolist()
+            places = np.flatnonzero(_fits(attachment, stretch))[:1].tolist()
             if places:
                 found.append((places[0], attachment))
             else:
@@ -118,7 +149,7 @@ class Coverage:
         tuples = (index,) if attachment.condition is not None and spec.lifespan is None else None
         type_ = spec.type or shipped().classify(spec.content)
         tag = spec.tag(self._stream, attachment.tagger, tick, type_, attachment.number, tuples)
-        self.arrive(tag, attachment.condition)
+        self.arrive(tag, attachment.condition, attachment.detached)
         self.made.append((index, tag))
 
     def _laid(self, stretch: Stretch) -> Sequence[str | None]:
@@ -156,6 +187,7 @@ class _Active:
     followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
     used_up: bool = False
     losses: list[tuple[int, Fields]] = field(default_factory=list)  # to tags that overwrite it, from their time on
+    detached: list[Detachment] = field(default_factory=list)  # what has taken it back, from some of its objects
 
     @property
     def overwrites_any_tuple(self) -> bool:
@@ -214,10 +246,26 @@ class _Active:
                 if row.any():
                     found.append(frozenset(position for position, on in zip(fields, row, strict=True) if on))
                     codes[which.ravel() == number] = len(found)
+        for detach in self.detached:
+            self._take_back(detach, stretch, codes, found)
         if self.tag.lifespan is None and self.tag.applies_to.tuples is None and codes.any():
             self.used_up = True
             codes[int(np.flatnonzero(codes)[0]) + 1 :] = 0
         return codes, found
+
+    def _take_back(self, detach: Detachment, stretch: Stretch, codes: Array, found: list[Fields]) -> None:
+        """Change the codes of tuples that lose the tag, or something of it."""
+        becomes = list(range(len(found) + 1))
+        for code, fields in enumerate(list(found), 1):
+            if detach.what.is_about(self.tag.content, self.tag.tagger, fields, self.tag.applies_to.by_value):
+                left = detach.what.left(fields)
+                if left:
+                    found.append(left)
+                becomes[code] = len(found) if left else 0
+        changed = np.array(becomes, np.int32)[codes] != codes
+        if changed.any():
+            rows = changed & detach.concerns(stretch.values, stretch.tick, stretch.index)
+            codes[rows] = np.array(becomes, np.int32)[codes[rows]]
 
     def _may_cover(self, stretch: Stretch) -> Array:
         tag, tuples = self.tag, self.tag.applies_to.tuples
@@ -259,6 +307,17 @@ class _Active:
             wanted = different.filter(pa.array(matches, pa.bool_()))
             found[:, at] = pc.is_in(values, value_set=wanted).to_numpy(zero_copy_only=False)
         return found
+
+
+def _fits(attachment: Attachment, stretch: Stretch) -> Array:
+    """Which tuples an attachment can stand in front of."""
+    fits = np.ones(len(stretch), bool)
+    if attachment.condition is not None:
+        fits &= attachment.condition(stretch.values)
+    for detach in attachment.detached:
+        if fits.any():
+            fits &= ~detach.concerns(stretch.values, stretch.tick, stretch.index)
+    return fits
 
 
 def _is_something(left: Fields | bool) -> bool:

@@ -20,13 +20,14 @@ from eddyline.algebra.marks import MarkText
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
+from eddyline.log.detached import Detached, is_conditional
 from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
 from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
-from eddyline.log.rows import Rows
+from eddyline.log.rows import Rows, statement_row
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
-from eddyline.log.said import history_name, history_rows, said_in
+from eddyline.log.said import history_name, history_rows, said_in, unsaid
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
@@ -241,6 +242,39 @@ class Ingest:
         self._tell_late(name, made, horizon or 0)
         self._keys_follow(name, None if keys is None else pa.concat_tables(keys))
         return gone
+
+    def take_back(self, extent: Extent, made: Sequence[Made], what: Detached, text: str) -> tuple[int, bool]:
+        """Append a DETACH with what its tasks have written, as one step.
+
+        Gives how many tuples are revised, and whether there was any tag that could be meant.
+        """
+        try:
+            return self._taken_back(extent, made, what, text)
+        except BaseException:
+            self._tagged.clear()  # what was not written has not come: it is put together from the log again
+            raise
+
+    def _taken_back(self, extent: Extent, made: Sequence[Made], what: Detached, text: str) -> tuple[int, bool]:
+        name, history = extent.name, history_name(extent.name)
+        state, tagged = self._state(name), self._tags_of(extent, now=True)
+        found = tagged is not None and tagged.detach(text)
+        own = [part.segment for part in made if part.segment is not None]
+        segments = {name: [*own, *self._write(name, statement_row(text, extent, state, self._arrival_tick()))]}
+        touched = {name: joined_spans(part.touched for part in made)}
+        said = None
+        if not is_conditional(text):  # what is taken back from some tuples only was said nevertheless
+            horizon = extent.horizon(state.top)
+            said = unsaid(self._storage, self._journal.state(history), what, extent.schema, horizon)
+        if said is not None:
+            segments[history], touched[history] = self._write(history, said), spans_of(said.column(TICK))
+        revised = sum(segment.minus for segment in own)
+        counts = {name: Revised(replaced=revised)} if revised else {}
+        before = (self._clock.reached, self._clock.closed)
+        arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}
+        self._commit(segments, touched, None, False, before, arrived, None, None, counts)
+        if own:
+            self._keys_follow(name, None)
+        return revised, found or bool(revised) or said is not None
 
     def _tell_late(self, stream: str, made: Sequence[Made], horizon: int) -> None:
         """Which tuples an UPDATE could not revise: they would be beyond the horizon."""

@@ -26,6 +26,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidTag
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
+from eddyline.log.detached import DETACH, detachment
 from eddyline.log.journal import StreamState
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TAG, TICK, Segment
 from eddyline.log.storage import Storage
@@ -33,6 +34,7 @@ from eddyline.log.storage import Storage
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+_NONE = pa.array([], pa.int64())
 #: bits for the number of tags between two tuples
 _TAGS_BETWEEN = 20
 
@@ -96,6 +98,10 @@ class TaggedStream:
     def __len__(self) -> int:
         """How many tags are kept, because they can still cover something."""
         return len(self._coverage)
+
+    def detach(self, text: str) -> bool:
+        """Tags are taken back, for the tuples that are to come; whether there are any that could be meant."""
+        return self._coverage.detach(detachment(text, self._reading.condition))
 
     def marked(
         self, rows: pa.Table, has_tick: Array, state: StreamState, set_aside: Callable[[int, str], None]
@@ -183,6 +189,9 @@ class TaggedStream:
 
     def _arrive(self, text: str, tick: int, number: int, said: str | None) -> TickTag | None:
         """`said`: what the log has of a tag that has come before. Its type is by the dictionary of that time."""
+        if text.startswith(DETACH):
+            self._coverage.detach(detachment(text, self._reading.condition))
+            return None
         if not text.startswith(_ATTACHED):
             fields = json.loads(text)
             if said is not None:
@@ -230,19 +239,19 @@ def has_tags(state: StreamState) -> bool:
 
 def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) -> pa.Table:
     """The marks of those of some tuples that have any: `_index` and `_tags`, in the order of indexes."""
-    found = [pa.table({INDEX: pa.array([], pa.int64()), MARKS: pa.array([], pa.string())})]
+    found = [pa.table({SEQ: _NONE, INDEX: _NONE, MARKS: pa.array([], pa.string())})]
     wanted = pa.array(indexes, pa.int64())
     for segment in segments if len(indexes) else ():
         if segment.marked and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
-            table = storage.read_table(segment.path, [INDEX, DIFF, MARKS])
-            table = table.filter(pc.not_equal(table.column(DIFF), 0)).drop_columns([DIFF])
-            rows = pc.and_(pc.is_in(table.column(INDEX), value_set=wanted), pc.is_valid(table.column(MARKS)))
-            found.append(table.filter(rows))
-    together = pa.concat_tables(found).sort_by(INDEX)
+            table = storage.read_table(segment.path, [SEQ, INDEX, DIFF, MARKS])
+            table = table.filter(pc.greater(table.column(DIFF), 0)).drop_columns([DIFF])
+            found.append(table.filter(pc.is_in(table.column(INDEX), value_set=wanted)))
+    together = pa.concat_tables(found).sort_by([(INDEX, "ascending"), (SEQ, "ascending")])
     index = together.column(INDEX).to_numpy()
-    first = np.ones(len(index), bool)
-    first[1:] = index[1:] != index[:-1]
-    return together.filter(pa.array(first))
+    last = np.ones(len(index), bool)
+    last[:-1] = index[1:] != index[:-1]
+    latest = together.filter(pa.array(last)).select([INDEX, MARKS])  # tags may have been taken back since it came
+    return latest.filter(pc.is_valid(latest.column(MARKS)))
 
 
 def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:

@@ -17,6 +17,7 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction
+from eddyline.binder.detach import DetachOnce
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
@@ -32,7 +33,7 @@ from eddyline.log.journal import Flush
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
-from eddyline.session.script_run import Progress, ScriptRun, is_one_off
+from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back
 from eddyline.session.starts import Starts
 from eddyline.session.tags import Understanding, attach, is_tagged, on_spark
 from eddyline.sources import needs_spark, open_source
@@ -49,7 +50,7 @@ from eddyline.spark.explain import Question, explain
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
-from eddyline.spark.revising import Revision, revise
+from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.stages import cut
 from eddyline.spark.tags.lowering import has_tags
 from eddyline.spark.user_functions import keep
@@ -260,6 +261,12 @@ class SparkRun(ScriptRun):
 
     def _attach(self, step: AttachOnce) -> None:
         attach(self._engine, step)
+
+    def _detach(self, step: DetachOnce) -> Iterator[Answer]:
+        _, found = take_back(self._engine, step.extent, step.withdrawal, step.schema)
+        if not found:
+            self._on_warning(nothing_to_take_back(step))
+        yield from self._answered()
 
     def _learn(self, step: DefineWords | DropWords) -> None:
         if isinstance(step, DefineWords):
