@@ -51,6 +51,7 @@ def test_what_is_taken_back_stays_so_after_a_restart(tmp_path: Path) -> None:
     db = opened(tmp_path)
     assert db.sql("DETACH TAG 'b' FROM s").accepted == 2
     db.stream("s").push([{"x": 1, "t": 3}, {"x": 3, "t": 4}])
+    db.flush()
     db.close()
     db = opened(tmp_path)
     db.stream("s").push([{"x": 1, "t": 5}, {"x": 5, "t": 6}])
@@ -82,7 +83,7 @@ def test_a_statement_that_fails_takes_nothing_back(tmp_path: Path, monkeypatch: 
 def test_a_condition_that_only_spark_can_ask_is_refused(tmp_path: Path) -> None:
     db = created(tmp_path)
     with pytest.raises(NotSupported, match="condition of a tag"):
-        db.sql("DETACH TAG 'A' FROM s.x WHERE hash(x) = 1")
+        db.sql("DETACH TAG 'A' FROM s.x WHERE regexp_replace(CAST(x AS STRING), '1', '2') = '2'")
     db.close()
 
 
@@ -90,6 +91,7 @@ def test_the_history_is_corrected(tmp_path: Path) -> None:
     db = created(tmp_path)
     db.sql("CREATE QUERY h AS SELECT content, time FROM TAGS OF s")
     db.stream("s").push([{"x": 1, "t": 1}])
+    db.flush()
     db.close()
     db = opened(tmp_path)
     db.sql("DETACH TAG 'A' FROM s.x")
