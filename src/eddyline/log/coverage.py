@@ -23,6 +23,8 @@ from eddyline.log.answers import python_rows
 from eddyline.log.detached import Detachment
 
 Array = Any
+#: so many tags whose time is over are at hand, for tuples that come a little late
+MOST_PAST = 10_000
 Fields = frozenset[int] | None
 #: which tuples of a table satisfy a condition
 Condition = Callable[[pa.Table], Array]
@@ -60,11 +62,25 @@ class Coverage:
     """The tags of one stream that can still cover something, in order of arrival.
 
     A tag goes when it has covered all it can, or when its time is before the horizon, from which on nothing is taken
-    any more: so there are as many as people have said within what the stream retains.
+    any more. Those whose time is over could still cover tuples that come late. The latest `most` of them are at hand; of
+    others it is known only up to which tick they could (`forgotten`), and who needs them puts them together again from
+    the log. None of them is looked at as long as no tuple is late.
     """
 
-    def __init__(self, schema: Schema, stream: str, texts: Sequence[ValueText], reached: int | None) -> None:
-        """`reached`: the largest tick of the tuples before."""
+    def __init__(
+        self,
+        schema: Schema,
+        stream: str,
+        texts: Sequence[ValueText],
+        reached: int | None,
+        most: int = MOST_PAST,
+        kept_from: int | None = None,
+    ) -> None:
+        """`reached`: the largest tick of the tuples before; nothing is forgotten that may cover `kept_from` or later."""
+        self._most, self.kept_from = most, kept_from
+        self.forgotten: int | None = None
+        self._past: list[_Active] = []  # whose time is over, for tuples that come late
+        self._arrived = 0
         self._schema, self._stream, self._texts = schema, stream, texts
         self._active: list[_Active] = []
         self._waiting: list[Attachment] = []
@@ -73,15 +89,17 @@ class Coverage:
         self._reached_index = 0
 
     def __len__(self) -> int:
-        return len(self._active) + len(self._waiting)
+        return len(self._active) + len(self._past) + len(self._waiting)
 
     def arrive(
         self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()
     ) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
-        new = _Active(tag, tag.applies_to.positions(self._schema), condition, detached=list(detached))
+        self._arrived += 1
+        positions = tag.applies_to.positions(self._schema)
+        new = _Active(self._arrived, tag, positions, condition, detached=list(detached))
         if new.overwrites_any_tuple and not self._is_over(new):
-            for active in self._active:
+            for active in (*self._past, *self._active) if self._is_late(tag.timestamp) else self._active:
                 active.lose(new)
         if new.fields != frozenset():
             self._active.append(new)
@@ -92,16 +110,13 @@ class Coverage:
     def detach(self, detach: Detachment) -> bool:
         """Its tagger's tags lose what it takes back, for the tuples that are to come; whether there are any."""
         what, found = detach.what, False
-        active: list[_Active] = []
-        for each in self._active:
+        for each in (*self._past, *self._active):
             tag, fields = each.tag, each.fields
             if what.is_about(tag.content, tag.tagger, fields, tag.applies_to.by_value):
                 found = True
                 each.detached.append(detach)
-                if detach.condition is None and not what.left(fields):
-                    continue
-            active.append(each)
-        self._active = active
+                each.used_up = each.used_up or (detach.condition is None and not what.left(fields))
+        self._past, self._active = ([each for each in tags if not each.used_up] for tags in (self._past, self._active))
         waiting, self._waiting = self._waiting, []
         for attachment in waiting:
             spec = attachment.spec
@@ -130,6 +145,7 @@ class Coverage:
         """Tags whose time is over for all tuples that can still come."""
         if horizon is not None:
             self._active = [tag for tag in self._active if tag.end is None or tag.end > horizon]
+            self._past = [tag for tag in self._past if tag.end is None or tag.end > horizon]
 
     def _due(self, stretch: Stretch) -> list[tuple[int, Attachment]]:
         """The attachments whose first tuple is in a stretch, in the order of these tuples, and where it is."""
@@ -155,12 +171,15 @@ class Coverage:
     def _laid(self, stretch: Stretch) -> Sequence[str | None]:
         if not len(stretch):
             return ()
-        layers = [(tag, *tag.on(stretch, self._texts)) for tag in self._active]
+        candidates = self._active
+        if self._past and self._is_late(int(stretch.tick.min())):
+            candidates = sorted((*self._past, *self._active), key=lambda tag: tag.place)
+        layers = [(tag, *tag.on(stretch, self._texts)) for tag in candidates]
         layers = [layer for layer in layers if layer[1].any()]
         latest, reached = int(stretch.tick.max()), self._reached_tick
         self._reached_tick = latest if reached is None else max(latest, reached)
         self._reached_index = max(self._reached_index, int(stretch.index.max()))
-        self._active = [tag for tag in self._active if not self._is_used_up(tag)]
+        self._collect()
         if not layers:
             return [None] * len(stretch)
         codes = np.stack([codes for _, codes, _ in layers], axis=1)
@@ -169,6 +188,24 @@ class Coverage:
             _text([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
         ]
         return [texts[at] for at in which.ravel().tolist()]
+
+    def _collect(self) -> None:
+        """Tags that can cover nothing more go, and those only what is late go aside; the oldest are forgotten."""
+        there = [tag for tag in self._active if not self._is_used_up(tag)]
+        self._active = [tag for tag in there if not self._is_over(tag)]
+        self._past += [tag for tag in there if self._is_over(tag)]
+        if len(self._past) > 2 * self._most:  # not one by one: each time all are looked at
+            past = [tag for tag in self._past if not self._is_used_up(tag)]
+            past.sort(key=lambda tag: tag.over)
+            free = len(past) - self._most
+            if self.kept_from is not None:
+                free = min(free, sum(tag.over <= self.kept_from for tag in past))
+            for tag in past[max(free, 1) - 1 : max(free, 0)]:
+                self.forgotten = tag.over if self.forgotten is None else max(tag.over, self.forgotten)
+            self._past = past[max(free, 0) :]
+
+    def _is_late(self, tick: int) -> bool:
+        return self._reached_tick is not None and tick < self._reached_tick
 
     def _is_used_up(self, tag: _Active) -> bool:
         tuples = tag.tag.applies_to.tuples
@@ -181,6 +218,7 @@ class Coverage:
 
 @dataclass
 class _Active:
+    place: int  # in order of arrival
     tag: TickTag
     fields: Fields
     condition: Condition | None
@@ -199,6 +237,11 @@ class _Active:
         ended = next((since for since, _ in self.losses if not _is_something(self._left_at(since))), None)
         ends = [tick for tick in (self.tag.end, ended) if tick is not None]
         return min(ends, default=None)
+
+    @property
+    def over(self) -> int:
+        """The same, of a tag of which it is known."""
+        return 2**63 - 1 if self.end is None else self.end
 
     def lose(self, new: _Active) -> None:
         """Give up what another overwrites, from its time on."""
@@ -221,7 +264,7 @@ class _Active:
         """For each tuple 0, or which of some sets of fields the tag is on, from 1."""
         covers = self._may_cover(stretch)
         codes = np.zeros(len(stretch), np.int32)
-        if not covers.any():
+        if self.used_up or not covers.any():
             return codes, []
         found: list[Fields] = []
         since = np.array([tick for tick, _ in self.losses], np.int64)

@@ -85,10 +85,15 @@ class TaggedStream:
     def __init__(self, extent: Extent, state: StreamState, storage: Storage, reading: TagReading) -> None:
         """`state` is that of the stream now: what its log has is taken in again, from the first tag on."""
         self._extent, self._storage, self._reading = extent, storage, reading
+        self._put_together(state)
+
+    def _put_together(self, state: StreamState, kept_from: int | None = None) -> None:
+        """From the log; tags that may cover tuples at `kept_from` or later are not forgotten on the way."""
+        extent, storage, reading = self._extent, self._storage, self._reading
         first = min((segment.seq[0] for segment in state.segments if segment.tags), default=None)
         before = [s for s in state.segments if first is None or s.seq[1] < first]
         latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
-        self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest)
+        self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         for rows in () if first is None else _since(first, state, storage, extent):
             self._covered(rows, lambda place, problem: None)
@@ -111,6 +116,7 @@ class TaggedStream:
         `has_tick`: which of the tags among them have a time of their own. `set_aside` is told which tag it is, from 0.
         """
         rows = _with_times(rows, has_tick, state.top)
+        self._reach_back(rows, state)
         wrong: list[int] = []
 
         def refused(place: int, problem: InvalidTag) -> None:
@@ -129,6 +135,14 @@ class TaggedStream:
             rows = rows.filter(pa.array(kept))
         made, self._coverage.made = self._coverage.made, []
         return self._with_made(rows, made) if made else rows
+
+    def _reach_back(self, rows: pa.Table, state: StreamState) -> None:
+        """Tags are at hand that may cover the tuples that come late, and stay so until all have come."""
+        lowest = pc.min(rows.column(TICK).filter(pc.equal(rows.column(OP), "+"))).as_py()
+        forgotten = self._coverage.forgotten
+        if lowest is not None and forgotten is not None and lowest < forgotten:
+            self._put_together(state, lowest)
+        self._coverage.kept_from = lowest
 
     def _with_made(self, rows: pa.Table, made: Sequence[tuple[int, TickTag]]) -> pa.Table:
         """Tags that have found their places stand there, in front of their first tuples."""
@@ -177,6 +191,7 @@ class TaggedStream:
                 if text is not None:  # or it is there as it was made
                     tag = self._arrive(text, tick, self._number(last), said)
             except InvalidTag as problem:
+                self._since -= 1  # it is not going to be in the log
                 refused(place, problem)
             told.append(None if tag is None else self._told(tag))
         parts += self._coverage.covered(stretch.slice(done, len(stretch)))
@@ -195,7 +210,7 @@ class TaggedStream:
         if not text.startswith(_ATTACHED):
             fields = json.loads(text)
             if said is not None:
-                fields["type"] = read(said)[0].type
+                fields["type"], number = read(said)[0].type, read(said)[0].number
             tag = self._reading.tick_tag(fields, self._extent, tick, number)
             self._coverage.arrive(tag)
             return tag
