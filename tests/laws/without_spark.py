@@ -21,7 +21,7 @@ from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.log.storage import Storage
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.engine import Engine
-from eddyline.spark.evaluate.batch import Log
+from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import LanesInTurn
 from eddyline.spark.revising import Revision
@@ -69,7 +69,9 @@ def _taken_back(
     index, tick = (pa.array([row[name] for row in rows], type_) for name, type_ in places)
     given = pa.table([*values, tick, index], [f"v{at}" for at in range(len(names) + 2)])
     marks = pa.array([row["_tags"] for row in rows], pa.string())
-    table = pa.table([index, tick, *values, marks], ["_index", "_tick", *(f"c{at}" for at in range(len(names))), "_tags"])
+    table = pa.table(
+        [index, tick, *values, marks], ["_index", "_tick", *columns_of(len(names)), "_tags"]
+    )
     if revision.where is not None and table.num_rows:
         table = table.filter(pa.array(condition(revision.where, revision.schema)(given)))
     return list(made_by_task(table.sort_by("_index").to_batches(), statement, 0))

@@ -1,4 +1,4 @@
-"""Tags that are taken back on Spark are those of the reference engine, whatever was said, comes and is taken back when."""
+"""Tags that are taken back on Spark are those of the reference engine, whatever is said, comes and goes when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The golden scripts of tags in the Spark engine's kernels, without Spark: so many cuts into batches can be looked at."""
+"""The golden scripts of tags in the kernels of the Spark engine, without Spark: many cuts into batches can be seen."""
 
 from __future__ import annotations
 

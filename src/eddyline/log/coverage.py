@@ -62,7 +62,7 @@ class Coverage:
     """The tags of one stream that can still cover something, in order of arrival.
 
     A tag goes when it has covered all it can, or when its time is before the horizon, from which on nothing is taken
-    any more. Those whose time is over could still cover tuples that come late. The latest `most` of them are at hand; of
+    any more. Those whose time is over could still cover tuples that come late. The latest `most` are at hand; of the
     others it is known only up to which tick they could (`forgotten`), and who needs them puts them together again from
     the log. None of them is looked at as long as no tuple is late.
     """
@@ -76,7 +76,7 @@ class Coverage:
         most: int = MOST_PAST,
         kept_from: int | None = None,
     ) -> None:
-        """`reached`: the largest tick of the tuples before; nothing is forgotten that may cover `kept_from` or later."""
+        """`reached`: the largest tick of the tuples before. What may cover `kept_from` or later is not forgotten."""
         self._most, self.kept_from = most, kept_from
         self.forgotten: int | None = None
         self._past: list[_Active] = []  # whose time is over, for tuples that come late
@@ -91,9 +91,7 @@ class Coverage:
     def __len__(self) -> int:
         return len(self._active) + len(self._past) + len(self._waiting)
 
-    def arrive(
-        self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()
-    ) -> None:
+    def arrive(self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
         self._arrived += 1
         positions = tag.applies_to.positions(self._schema)

@@ -1,4 +1,4 @@
-"""Tags that are taken back, for whole stretches of tuples at once. It says what `reference.detach` says tuple by tuple."""
+"""Tags that are taken back, for whole stretches of tuples: what `reference.detach` says tuple by tuple."""
 
 from __future__ import annotations
 

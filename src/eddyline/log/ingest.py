@@ -26,8 +26,8 @@ from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows, statement_row
-from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
 from eddyline.log.said import history_name, history_rows, said_in, unsaid
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage

@@ -115,9 +115,7 @@ class SparkRun(ScriptRun):
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
             share_from=self._share_from,
-            reading=Understanding(
-                lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))
-            ),
+            reading=Understanding(lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))),
         )
         for extent in self._extents:
             if not needs_spark(extent):

@@ -279,7 +279,7 @@ class _Lowering:
 
 
 def _history(node: TagHistory, read: Collection[str]) -> StreamOp:
-    """The log that is written beside that of the stream. Lists are left away if nobody reads them: no kernel has any."""
+    """The log that is written beside that of the stream. Lists that nobody reads are left away: no kernel has any."""
     if any(isinstance(below, Tagger) for below in node.walk()):
         raise NotSupported(
             "TAGS OF a stream that a query tags runs on the reference engine only, so far",
