@@ -99,3 +99,21 @@ def test_the_history_is_corrected(tmp_path: Path) -> None:
     told = [(answer.op, answer.row) for answer in db.query("h").fetch()]
     assert told == [("+", ("A", 1)), ("+", ("B", 1)), ("-", ("A", 1))]
     db.close()
+
+
+def test_tags_are_listed(tmp_path: Path) -> None:
+    db = created(tmp_path)
+    db.stream("s").push([{"x": 1, "t": 1}, {"x": 2, "t": 2}, {"_op": "#", "_tag": {"content": "C"}}, {"x": 3, "t": 3}])
+    db.sql("DETACH TAG 'A' FROM s.x WHERE x = 1")
+    db.close()
+    db = opened(tmp_path)
+    listed = db.sql("SHOW TAGS OF s").to_arrow().to_pylist()
+    assert [(line["tag"], line["on"], line["tags"], line["active"], line["rows"]) for line in listed] == [
+        ("B", None, 1, 1, 3),
+        ("A", "x", 1, 1, 2),
+        ("C", None, 1, 0, 1),
+    ]
+    db.sql("DETACH TAG 'B' FROM s")
+    assert [line["tag"] for line in db.sql("SHOW TAGS OF s LIKE '_'").to_arrow().to_pylist()] == ["A", "C"]
+    assert db.sql("SHOW TAGS OF s LIKE 'Z%'").to_arrow().to_pylist() == []
+    db.close()

@@ -37,7 +37,6 @@ NOT_ON_SPARK = frozenset(
         "group_by_tag",
         "group_by_tag_untagged",
         "jaccard_fireworks",
-        "show_tags",
         "table5_emotions",
         "tag_function_of_ones_own",
         "tag_join_dictionary",

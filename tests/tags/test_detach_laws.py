@@ -40,13 +40,13 @@ def statements(draw: st.DrawFn) -> str:
     return " ".join(found)
 
 
-def both(sql: str, s: list[str], r: list[str], batch_rows: int) -> tuple[Any, Any]:
+def both(sql: str, s: list[str], r: list[str], batch_rows: int, name: str = "q") -> tuple[Any, Any]:
     files = {"s.jsonl": s, "r.jsonl": r}
     expected, rejects = run(Session, sql, files, batch_rows)
     with kernels_alone():
         found, set_aside = run(SparkRun, sql, files, batch_rows)
     assert set_aside == rejects
-    return found.get("q"), expected.get("q")
+    return found.get(name), expected.get(name)
 
 
 #: what was told is not called back, and it is told once, by whoever tells it first
@@ -71,4 +71,11 @@ def test_groups_are_revised(s: list[str], r: list[str], query: str, said: str, b
 @given(lines(), st.sampled_from(HISTORY), statements(), st.sampled_from([1, 3, 100]))
 def test_what_was_said_is_taken_back(s: list[str], query: str, said: str, batch_rows: int) -> None:
     found, expected = both(f"CREATE QUERY q AS {query}; {said}", s, [], batch_rows)
+    assert found == expected
+
+
+@settings(LAW)
+@given(lines(), statements(), st.sampled_from([1, 100]))
+def test_the_tags_that_there_are(s: list[str], said: str, batch_rows: int) -> None:
+    found, expected = both(f"{said} SHOW TAGS OF s;", s, [], batch_rows, "tags1")
     assert found == expected

@@ -13,7 +13,7 @@ from golden.test_scripts import ON_SPARK, _check_rejects, _compare
 from laws.without_spark import kernels_alone
 
 #: what Spark alone does: UPDATE and DELETE, tables, and lists
-NEEDS_SPARK = ("tags/history_and_cloud", "tags/statements", "tags/table4_q4")
+NEEDS_SPARK = ("tags/history_and_cloud", "tags/show_tags", "tags/statements", "tags/table4_q4")
 SCRIPTS = [given for given in ON_SPARK if given.id.startswith("tags/") and given.id not in NEEDS_SPARK]  # type: ignore[attr-defined]
 
 

@@ -91,6 +91,10 @@ class Coverage:
     def __len__(self) -> int:
         return len(self._active) + len(self._past) + len(self._waiting)
 
+    def active(self) -> set[int]:
+        """The numbers of the tags that may cover tuples which are to come."""
+        return {tag.tag.number for tag in self._active if not self._is_over(tag)}
+
     def arrive(self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
         self._arrived += 1

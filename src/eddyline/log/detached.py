@@ -105,11 +105,16 @@ def is_conditional(text: str) -> bool:
     return json.loads(text.removeprefix(DETACH))["where"] is not None
 
 
-def detachment(text: str, condition_of: Callable[[Any, Schema], Callable[[pa.Table], Array]]) -> Detachment:
-    """What a text in the log stands for."""
+def detached_by(text: str) -> Detached:
+    """What a text in the log takes back."""
     value = json.loads(text.removeprefix(DETACH))
     fields = None if value["fields"] is None else frozenset(value["fields"])
-    what = Detached(value["content"], value["tagger"], fields, value["by_value"])
+    return Detached(value["content"], value["tagger"], fields, value["by_value"])
+
+
+def detachment(text: str, condition_of: Callable[[Any, Schema], Callable[[pa.Table], Array]]) -> Detachment:
+    """What a text in the log stands for."""
+    value, what = json.loads(text.removeprefix(DETACH)), detached_by(text)
     if value["where"] is None:
         return Detachment(what)
     return Detachment(what, condition_of(*pickle.loads(base64.b64decode(value["where"]))))

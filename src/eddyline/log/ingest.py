@@ -327,6 +327,11 @@ class Ingest:
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, int((rows.inserts & ~late).sum()), rejects
 
+    def active_tags(self, extent: Extent) -> set[int]:
+        """The numbers of the tags of a stream that may cover tuples which are to come."""
+        tagged = self._tags_of(extent)
+        return set() if tagged is None else tagged.active()
+
     def _tags_of(self, extent: Extent, now: bool = False) -> TaggedStream | None:
         """What is known of the tags of a stream; None if it has never had any, and has none `now`."""
         name, reading = extent.name, self._reading

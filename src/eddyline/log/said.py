@@ -1,7 +1,7 @@
 """What was said about a stream, as a stream beside it: a tuple for each tick-tag, at the tick of the tag.
 
-FROM TAGS OF reads it like any other log. It is written with the step that brings the tags; streams without tags have none.
-A tag that is taken back is deleted there, and one that loses some of its attributes is replaced.
+FROM TAGS OF reads it like any other log. It is written with the step that brings the tags; without any there
+is none. A tag that is taken back is deleted there, and one that loses some of its attributes is replaced.
 """
 
 from __future__ import annotations

@@ -104,6 +104,10 @@ class TaggedStream:
         """How many tags are kept, because they can still cover something."""
         return len(self._coverage)
 
+    def active(self) -> set[int]:
+        """The numbers of the tags that may cover tuples which are to come."""
+        return self._coverage.active()
+
     def detach(self, text: str) -> bool:
         """Tags are taken back, for the tuples that are to come; whether there are any that could be meant."""
         return self._coverage.detach(detachment(text, self._reading.condition))

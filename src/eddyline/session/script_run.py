@@ -223,9 +223,9 @@ class ScriptRun(ABC):
     def _detach(self, step: DetachOnce) -> Iterator[Answer]:
         """Take tags back, and give what that changes."""
 
+    @abstractmethod
     def _tags_of(self, step: ShowTags) -> Rows:
         """The tags that there are."""
-        raise NotSupported("tags are listed by the reference engine only, so far", hint="use --engine reference")
 
     def _learn(self, step: DefineWords | DropWords) -> None:  # noqa: B027 (statements are bound with their words)
         """The dictionary changes for the tags of sources that come from here on."""
@@ -271,8 +271,8 @@ def needs_reference(text: str) -> str | None:
     except EddylineError:
         return None  # running it will tell
     for step in steps:
-        if isinstance(step, ShowTags):
-            return "SHOW TAGS"
+        if isinstance(step, ShowTags) and any(map(binder.catalog.taggers_of, step.streams)):
+            return "SHOW TAGS of streams that queries tag"
         if isinstance(step, Register) and is_tagged(step.query):
             try:
                 on_spark(step.query, binder.catalog.taggers_of)

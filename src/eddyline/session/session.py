@@ -136,7 +136,8 @@ class Session(ScriptRun):
     def _report(self, stream: str) -> TagReport:
         extent = self._catalog.extents[stream.lower()]
         received = StreamReceive(extent.name, extent.schema.renamed(extent.name.rsplit(".", 1)[-1]), tick_tags=True)
-        return TagReport(received, self._inflow.feed, self._taggers_before("")(extent.name))
+        taggers, arriving = self._taggers_before("")(extent.name), self._inflow.arriving(extent.name)
+        return TagReport(received, self._inflow.feed, taggers, arriving)
 
     def _warn_of_idle_tags(self) -> None:
         """A tag that never applied to anything is likely to be a mistake."""

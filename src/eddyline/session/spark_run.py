@@ -17,7 +17,7 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction
-from eddyline.binder.detach import DetachOnce
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
@@ -35,7 +35,7 @@ from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back
 from eddyline.session.starts import Starts
-from eddyline.session.tags import Understanding, attach, is_tagged, on_spark
+from eddyline.session.tags import Understanding, attach, is_tagged, on_spark, shown_tags
 from eddyline.sources import needs_spark, open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.batches import BatchInput, open_batches
@@ -265,6 +265,9 @@ class SparkRun(ScriptRun):
         if not found:
             self._on_warning(nothing_to_take_back(step))
         yield from self._answered()
+
+    def _tags_of(self, step: ShowTags) -> Rows:
+        return shown_tags(self._engine, step, self._catalog)
 
     def _learn(self, step: DefineWords | DropWords) -> None:
         if isinstance(step, DefineWords):
