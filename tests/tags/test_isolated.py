@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eddyline.algebra.dictionary import shipped
 from eddyline.binder.statement import Define
 from eddyline.database.definitions import Definitions
 from eddyline.log.ingest import Ingest
@@ -79,7 +80,7 @@ def _logged(batches: list[list[dict[str, Any]]], root: Path) -> tuple[pa.Table, 
     storage, set_aside = Storage(str(root)), []
     journal = Journal(storage)
     ingest = Ingest(
-        storage, journal, lambda reject: set_aside.append(reject.reason), reading=Understanding(lambda: 10**6)
+        storage, journal, lambda reject: set_aside.append(reject.reason), reading=Understanding(lambda: 10**6, shipped)
     )
     schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
     for batch in batches:

@@ -36,7 +36,7 @@ class MarkText(NamedTuple):
     timestamp: int
     made: int
     number: int
-    objects: str | tuple[object, ...]  # the stream; in the text of a tag itself, all that it applies to
+    objects: str | tuple[object, ...]  # the stream; of a tag itself, or one on values, what it applies to
     tagger: str
     content: str
     sign: str | None
@@ -52,6 +52,11 @@ class MarkText(NamedTuple):
     def on(self, fields: Iterable[int] | None) -> MarkText:
         """The same tag on other fields."""
         return self._replace(fields=None if fields is None else tuple(sorted(fields)))
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether the tag is on values of its attributes."""
+        return not isinstance(self.objects, str) and bool(self.objects[4])
 
     @property
     def tick_tag(self) -> TickTag:
@@ -85,11 +90,16 @@ def mark_of(tag: TickTag, fields: Iterable[int] | None, made: int = GIVEN, whole
     """The mark that a tag leaves on some fields of a tuple; with `whole`, it tells all that the tag applies to."""
     on = None if fields is None else tuple(sorted(fields))
     to = tag.applies_to
+    objects: str | tuple[object, ...] = to.stream
+    if whole:
+        objects = to.stream, to.tuples, to.attributes, to.attribute_pattern, to.by_value, to.values
+    elif to.by_value:  # values and attributes are different objects, and who takes a tag back says which
+        objects = to.stream, None, None, None, True, None
     return MarkText(
         tag.timestamp,
         made,
         tag.number,
-        (to.stream, to.tuples, to.attributes, to.attribute_pattern, to.by_value, to.values) if whole else to.stream,
+        objects,
         tag.tagger,
         tag.content,
         tag.sign,
@@ -177,6 +187,12 @@ def counted(rows: Iterable[Marks], sign: str | None, field: int | None) -> int:
             and (field is None or (mark.fields is not None and field in mark.fields))
         }
     )
+
+
+def scored(rows: Sequence[Marks], field: int | None) -> float | None:
+    """(plus - minus) / (plus + minus) of the signs of tags that tuples carry; None if there is neither."""
+    plus, minus = counted(rows, "+", field), counted(rows, "-", field)
+    return (plus - minus) / (plus + minus) if plus or minus else None
 
 
 def _moved(fields: tuple[int, ...] | None, reads: Sequence[Sequence[int]]) -> list[int] | None:

@@ -108,6 +108,12 @@ def counted(tags: pa.Array, which: pa.Array) -> pa.Array:
     return pc.fill_null(found, 0)
 
 
+def scored(tags: pa.Array, which: pa.Array) -> pa.Array:
+    """What the signs of the tags that tuples carry add up to; `which` is a constant: the field, as JSON."""
+    field = _constant(which)
+    return _each(tags, lambda text: of.scored(of.read_all(text), field), pa.float64())
+
+
 def added(tags: pa.Array, tick: pa.Array, index: pa.Array, rest: pa.Array) -> pa.Array:
     """Marks with one more behind them, that of a tag made for each tuple; `rest` is what its text ends with."""
     mark = pc.binary_join_element_wise(

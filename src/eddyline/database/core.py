@@ -94,7 +94,8 @@ class Core:
         self.defining = threading.RLock()
         self._flowing = threading.Lock()
         self._files: dict[str, tuple[Extent, Path]] = {}
-        self.now = now or (lambda: time.time_ns() // 1_000 // self.definitions.catalog.tick_micros)
+        known = self.definitions
+        self.now = now or (lambda: time.time_ns() // 1_000 // known.catalog.tick_micros)
         try:
             self.statements = StatementLog(self.storage)
             definitions = self.statements.read()
@@ -108,7 +109,7 @@ class Core:
                 self.now,
                 pace=pace,
                 policy=Policy(),
-                reading=Understanding(lambda: self.definitions.catalog.tick_micros),
+                reading=Understanding(lambda: known.catalog.tick_micros, lambda: known.catalog.dictionary),
             )
             for definition in definitions:
                 self._replay(definition)

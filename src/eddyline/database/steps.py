@@ -43,11 +43,11 @@ from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK, WORDS
 from eddyline.database.stream import Pushed
-from eddyline.errors import EddylineError, NotSupported
+from eddyline.errors import EddylineError
 from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.script_run import is_one_off, placed
-from eddyline.session.tags import attach
+from eddyline.session.tags import attach, shown_tags
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
@@ -55,7 +55,7 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
-from eddyline.spark.revising import Revision, revise
+from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.tags.lowering import has_tags
 
 #: after these, names mean what they meant before
@@ -137,9 +137,18 @@ class Steps:
             return self._shown(step)
         elif isinstance(step, AttachOnce):
             attach(self._core.engine, step)
-        elif isinstance(step, DetachOnce | ShowTags):
-            raise NotSupported("this runs on the reference engine only, so far", hint="eddyline run --engine reference")
+        elif isinstance(step, DetachOnce):
+            revised, _ = take_back(self._core.engine, step.extent, step.withdrawal, step.schema)
+            return Pushed(revised, 0)
+        elif isinstance(step, ShowTags):
+            return self._tags(step)
         return None
+
+    def _tags(self, step: ShowTags) -> Rows:
+        lines = shown_tags(self._core.engine, step, self._core.definitions.catalog)
+        types = [pa.string()] * 5 + [pa.int64()] * 3
+        columns = [pa.array([line[at] for line in lines], type_) for at, type_ in enumerate(types)]
+        return Rows(pa.table(columns, list(step.columns)))
 
     # -- definitions --------------------------------------------------------------------------------------------------
 

@@ -68,8 +68,8 @@ def read_directly(
 def _fits(type_: pa.DataType, wider: str) -> bool:
     """Whether all numbers of a type are numbers of the wider one."""
     if wider == "BIGINT":
-        return pa.types.is_signed_integer(type_)
-    return pa.types.is_floating(type_) or (pa.types.is_signed_integer(type_) and type_.bit_width <= 32)
+        return bool(pa.types.is_signed_integer(type_))
+    return bool(pa.types.is_floating(type_) or (pa.types.is_signed_integer(type_) and type_.bit_width <= 32))
 
 
 def _columns_of(reading: Reading, needed: Iterable[str]) -> dict[str, str] | None:

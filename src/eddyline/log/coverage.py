@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,13 @@ import pyarrow.compute as pc
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.marks import mark_of, written
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import OVERWRITE, TagSpec, TickTag
+from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.log.answers import python_rows
+from eddyline.log.detached import Detachment
 
 Array = Any
+#: so many tags whose time is over are at hand, for tuples that come a little late
+MOST_PAST = 10_000
 Fields = frozenset[int] | None
 #: which tuples of a table satisfy a condition
 Condition = Callable[[pa.Table], Array]
@@ -37,6 +40,7 @@ class Attachment:
     tagger: str
     number: int
     condition: Condition | None = None
+    detached: tuple[Detachment, ...] = ()  # what has taken it back from some tuples while it waited
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,25 @@ class Coverage:
     """The tags of one stream that can still cover something, in order of arrival.
 
     A tag goes when it has covered all it can, or when its time is before the horizon, from which on nothing is taken
-    any more: so there are as many as people have said within what the stream retains.
+    any more. Those whose time is over could still cover tuples that come late. The latest `most` are at hand; of the
+    others it is known only up to which tick they could (`forgotten`), and who needs them puts them together again from
+    the log. None of them is looked at as long as no tuple is late.
     """
 
-    def __init__(self, schema: Schema, stream: str, texts: Sequence[ValueText], reached: int | None) -> None:
-        """`reached`: the largest tick of the tuples before."""
+    def __init__(
+        self,
+        schema: Schema,
+        stream: str,
+        texts: Sequence[ValueText],
+        reached: int | None,
+        most: int = MOST_PAST,
+        kept_from: int | None = None,
+    ) -> None:
+        """`reached`: the largest tick of the tuples before. What may cover `kept_from` or later is not forgotten."""
+        self._most, self.kept_from = most, kept_from
+        self.forgotten: int | None = None
+        self._past: list[_Active] = []  # whose time is over, for tuples that come late
+        self._arrived = 0
         self._schema, self._stream, self._texts = schema, stream, texts
         self._active: list[_Active] = []
         self._waiting: list[Attachment] = []
@@ -71,19 +89,50 @@ class Coverage:
         self._reached_index = 0
 
     def __len__(self) -> int:
-        return len(self._active) + len(self._waiting)
+        return len(self._active) + len(self._past) + len(self._waiting)
 
-    def arrive(self, tag: TickTag, condition: Condition | None = None) -> None:
+    def active(self) -> set[int]:
+        """The numbers of the tags that may cover tuples which are to come."""
+        return {tag.tag.number for tag in self._active if not self._is_over(tag)}
+
+    def arrive(self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""
-        new = _Active(tag, tag.applies_to.positions(self._schema), condition)
+        self._arrived += 1
+        positions = tag.applies_to.positions(self._schema)
+        new = _Active(self._arrived, tag, positions, condition, detached=list(detached))
         if new.overwrites_any_tuple and not self._is_over(new):
-            for active in self._active:
+            for active in (*self._past, *self._active) if self._is_late(tag.timestamp) else self._active:
                 active.lose(new)
         if new.fields != frozenset():
             self._active.append(new)
 
     def attach(self, attachment: Attachment) -> None:
         self._waiting.append(attachment)
+
+    def detach(self, detach: Detachment) -> bool:
+        """Its tagger's tags lose what it takes back, for the tuples that are to come; whether there are any."""
+        what, found = detach.what, False
+        for each in (*self._past, *self._active):
+            tag, fields = each.tag, each.fields
+            if what.is_about(tag.content, tag.tagger, fields, tag.applies_to.by_value):
+                found = True
+                each.detached.append(detach)
+                each.used_up = each.used_up or (detach.condition is None and not what.left(fields))
+        self._past, self._active = ([each for each in tags if not each.used_up] for tags in (self._past, self._active))
+        waiting, self._waiting = self._waiting, []
+        for attachment in waiting:
+            spec = attachment.spec
+            on = Applicability(self._stream, attributes=spec.attributes).positions(self._schema)
+            if not what.is_about(spec.content, attachment.tagger, on, spec.by_value):
+                self._waiting.append(attachment)
+                continue
+            found = True
+            if detach.condition is not None:
+                self._waiting.append(replace(attachment, detached=(*attachment.detached, detach)))
+            elif left := what.left(on):
+                names = tuple(self._schema.fields[position].name for position in sorted(left))
+                self._waiting.append(replace(attachment, spec=replace(spec, attributes=names)))
+        return found
 
     def covered(self, stretch: Stretch) -> Iterator[str | None]:
         """The marks of each tuple of a stretch, as text."""
@@ -95,24 +144,30 @@ class Coverage:
         yield from self._laid(stretch.slice(done, len(stretch)))
 
     def passed(self, stretch: Stretch) -> None:
-        """Tuples have come that no tag here is on."""
+        """Tuples have come."""
         if len(stretch):
             latest, reached = int(stretch.tick.max()), self._reached_tick
             self._reached_tick = latest if reached is None else max(latest, reached)
             self._reached_index = max(self._reached_index, int(stretch.index.max()))
+            self._collect()
+
+    def is_without(self, stretch: Stretch) -> bool:
+        """Whether no tag that came before can be on tuples of a stretch."""
+        late = bool(self._past) and len(stretch) > 0 and self._is_late(int(stretch.tick.min()))
+        return not self._active and not self._waiting and not late
 
     def forget_before(self, horizon: int | None) -> None:
         """Tags whose time is over for all tuples that can still come."""
         if horizon is not None:
             self._active = [tag for tag in self._active if tag.end is None or tag.end > horizon]
+            self._past = [tag for tag in self._past if tag.end is None or tag.end > horizon]
 
     def _due(self, stretch: Stretch) -> list[tuple[int, Attachment]]:
         """The attachments whose first tuple is in a stretch, in the order of these tuples, and where it is."""
         found = []
         waiting, self._waiting = self._waiting, []
         for attachment in waiting if len(stretch) else ():
-            holds = None if attachment.condition is None else attachment.condition(stretch.values)
-            places = [0] if holds is None else np.flatnonzero(holds)[:1].tolist()
+            places = np.flatnonzero(_fits(attachment, stretch))[:1].tolist()
             if places:
                 found.append((places[0], attachment))
             else:
@@ -123,18 +178,20 @@ class Coverage:
     def _make(self, attachment: Attachment, index: int, tick: int) -> None:
         spec = attachment.spec
         tuples = (index,) if attachment.condition is not None and spec.lifespan is None else None
-        type_ = shipped().classify(spec.content)
+        type_ = spec.type or shipped().classify(spec.content)
         tag = spec.tag(self._stream, attachment.tagger, tick, type_, attachment.number, tuples)
-        self.arrive(tag, attachment.condition)
+        self.arrive(tag, attachment.condition, attachment.detached)
         self.made.append((index, tag))
 
     def _laid(self, stretch: Stretch) -> Sequence[str | None]:
         if not len(stretch):
             return ()
-        layers = [(tag, *tag.on(stretch, self._texts)) for tag in self._active]
+        candidates = self._active
+        if self._past and self._is_late(int(stretch.tick.min())):
+            candidates = sorted((*self._past, *self._active), key=lambda tag: tag.place)
+        layers = [(tag, *tag.on(stretch, self._texts)) for tag in candidates]
         layers = [layer for layer in layers if layer[1].any()]
         self.passed(stretch)
-        self._active = [tag for tag in self._active if not self._is_used_up(tag)]
         if not layers:
             return [None] * len(stretch)
         codes = np.stack([codes for _, codes, _ in layers], axis=1)
@@ -143,6 +200,24 @@ class Coverage:
             _text([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
         ]
         return [texts[at] for at in which.ravel().tolist()]
+
+    def _collect(self) -> None:
+        """Tags that can cover nothing more go, and those only what is late go aside; the oldest are forgotten."""
+        there = [tag for tag in self._active if not self._is_used_up(tag)]
+        self._active = [tag for tag in there if not self._is_over(tag)]
+        self._past += [tag for tag in there if self._is_over(tag)]
+        if len(self._past) > 2 * self._most:  # not one by one: each time all are looked at
+            past = [tag for tag in self._past if not self._is_used_up(tag)]
+            past.sort(key=lambda tag: tag.over)
+            free = len(past) - self._most
+            if self.kept_from is not None:
+                free = min(free, sum(tag.over <= self.kept_from for tag in past))
+            for tag in past[max(free, 1) - 1 : max(free, 0)]:
+                self.forgotten = tag.over if self.forgotten is None else max(tag.over, self.forgotten)
+            self._past = past[max(free, 0) :]
+
+    def _is_late(self, tick: int) -> bool:
+        return self._reached_tick is not None and tick < self._reached_tick
 
     def _is_used_up(self, tag: _Active) -> bool:
         tuples = tag.tag.applies_to.tuples
@@ -155,12 +230,14 @@ class Coverage:
 
 @dataclass
 class _Active:
+    place: int  # in order of arrival
     tag: TickTag
     fields: Fields
     condition: Condition | None
     followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
     used_up: bool = False
     losses: list[tuple[int, Fields]] = field(default_factory=list)  # to tags that overwrite it, from their time on
+    detached: list[Detachment] = field(default_factory=list)  # what has taken it back, from some of its objects
 
     @property
     def overwrites_any_tuple(self) -> bool:
@@ -172,6 +249,11 @@ class _Active:
         ended = next((since for since, _ in self.losses if not _is_something(self._left_at(since))), None)
         ends = [tick for tick in (self.tag.end, ended) if tick is not None]
         return min(ends, default=None)
+
+    @property
+    def over(self) -> int:
+        """The same, of a tag of which it is known."""
+        return 2**63 - 1 if self.end is None else self.end
 
     def lose(self, new: _Active) -> None:
         """Give up what another overwrites, from its time on."""
@@ -194,7 +276,7 @@ class _Active:
         """For each tuple 0, or which of some sets of fields the tag is on, from 1."""
         covers = self._may_cover(stretch)
         codes = np.zeros(len(stretch), np.int32)
-        if not covers.any():
+        if self.used_up or not covers.any():
             return codes, []
         found: list[Fields] = []
         since = np.array([tick for tick, _ in self.losses], np.int64)
@@ -219,10 +301,26 @@ class _Active:
                 if row.any():
                     found.append(frozenset(position for position, on in zip(fields, row, strict=True) if on))
                     codes[which.ravel() == number] = len(found)
+        for detach in self.detached:
+            self._take_back(detach, stretch, codes, found)
         if self.tag.lifespan is None and self.tag.applies_to.tuples is None and codes.any():
             self.used_up = True
             codes[int(np.flatnonzero(codes)[0]) + 1 :] = 0
         return codes, found
+
+    def _take_back(self, detach: Detachment, stretch: Stretch, codes: Array, found: list[Fields]) -> None:
+        """Change the codes of tuples that lose the tag, or something of it."""
+        becomes = list(range(len(found) + 1))
+        for code, fields in enumerate(list(found), 1):
+            if detach.what.is_about(self.tag.content, self.tag.tagger, fields, self.tag.applies_to.by_value):
+                left = detach.what.left(fields)
+                if left:
+                    found.append(left)
+                becomes[code] = len(found) if left else 0
+        changed = np.array(becomes, np.int32)[codes] != codes
+        if changed.any():
+            rows = changed & detach.concerns(stretch.values, stretch.tick, stretch.index)
+            codes[rows] = np.array(becomes, np.int32)[codes[rows]]
 
     def _may_cover(self, stretch: Stretch) -> Array:
         tag, tuples = self.tag, self.tag.applies_to.tuples
@@ -264,6 +362,17 @@ class _Active:
             wanted = different.filter(pa.array(matches, pa.bool_()))
             found[:, at] = pc.is_in(values, value_set=wanted).to_numpy(zero_copy_only=False)
         return found
+
+
+def _fits(attachment: Attachment, stretch: Stretch) -> Array:
+    """Which tuples an attachment can stand in front of."""
+    fits = np.ones(len(stretch), bool)
+    if attachment.condition is not None:
+        fits &= attachment.condition(stretch.values)
+    for detach in attachment.detached:
+        if fits.any():
+            fits &= ~detach.concerns(stretch.values, stretch.tick, stretch.index)
+    return fits
 
 
 def _is_something(left: Fields | bool) -> bool:

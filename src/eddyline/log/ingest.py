@@ -16,14 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.key import without_key
+from eddyline.algebra.marks import MarkText
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
+from eddyline.log.detached import Detached, is_conditional
 from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
 from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
-from eddyline.log.rows import Rows
+from eddyline.log.rows import Rows, statement_row
+from eddyline.log.said import history_name, history_rows, said_in, unsaid
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
@@ -110,6 +113,7 @@ class Ingest:
         touched: dict[str, Spans] = {}
         top: dict[str, int] = {}
         revised: dict[str, Revised] = {}
+        said: dict[str, list[MarkText]] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -132,6 +136,8 @@ class Ingest:
             for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):
                 self._set_aside(reject)
             arrived[name] = self._journal.state(name).last_index + count
+            if tags := said_in(table):
+                said[name] = tags
             if table.num_rows:
                 segments[name] = self._write(name, table)
                 if name in self._keyed:
@@ -144,6 +150,14 @@ class Ingest:
                 if counts := revised_by(table, segments[name], before[1]):
                     revised[name] = counts
         latest = max(top.values(), default=None)
+        for name, tags in said.items():  # behind the clock: tags do not move it
+            history = history_name(name)
+            state = self._journal.state(history)
+            rows = history_rows(tags, extents[name].schema, state)
+            segments[history] = self._write(history, rows)
+            arrived[history] = state.last_index + len(tags)
+            touched[history] = spans_of(rows.column(TICK))
+            top[history] = pc.max(rows.column(TICK)).as_py()
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
         for name, table in tables.items():
             self._keys_follow(name, table)
@@ -229,6 +243,39 @@ class Ingest:
         self._tell_late(name, made, horizon or 0)  # last: it reads files, and what is committed is to be known by then
         return gone
 
+    def take_back(self, extent: Extent, made: Sequence[Made], what: Detached, text: str) -> tuple[int, bool]:
+        """Append a DETACH with what its tasks have written, as one step.
+
+        Gives how many tuples are revised, and whether there was any tag that could be meant.
+        """
+        try:
+            return self._taken_back(extent, made, what, text)
+        except BaseException:
+            self._tagged.clear()  # what was not written has not come: it is put together from the log again
+            raise
+
+    def _taken_back(self, extent: Extent, made: Sequence[Made], what: Detached, text: str) -> tuple[int, bool]:
+        name, history = extent.name, history_name(extent.name)
+        state, tagged = self._state(name), self._tags_of(extent, now=True)
+        found = tagged is not None and tagged.detach(text)
+        own = [part.segment for part in made if part.segment is not None]
+        segments = {name: [*own, *self._write(name, statement_row(text, extent, state, self._arrival_tick()))]}
+        touched = {name: joined_spans(part.touched for part in made)}
+        said = None
+        if not is_conditional(text):  # what is taken back from some tuples only was said nevertheless
+            horizon = extent.horizon(state.top)
+            said = unsaid(self._storage, self._journal.state(history), what, extent.schema, horizon)
+        if said is not None:
+            segments[history], touched[history] = self._write(history, said), spans_of(said.column(TICK))
+        revised = sum(segment.minus for segment in own)
+        counts = {name: Revised(replaced=revised)} if revised else {}
+        before = (self._clock.reached, self._clock.closed)
+        arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}
+        self._commit(segments, touched, None, False, before, arrived, None, None, counts)
+        if own:
+            self._keys_follow(name, None)
+        return revised, found or bool(revised) or said is not None
+
     def _tell_late(self, stream: str, made: Sequence[Made], horizon: int) -> None:
         """Which tuples an UPDATE could not revise: they would be beyond the horizon."""
         for index, tick, text in late_rows(self._storage, made):
@@ -279,6 +326,11 @@ class Ingest:
             )
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, int((rows.inserts & ~late).sum()), rejects
+
+    def active_tags(self, extent: Extent) -> set[int]:
+        """The numbers of the tags of a stream that may cover tuples which are to come."""
+        tagged = self._tags_of(extent)
+        return set() if tagged is None else tagged.active()
 
     def _tags_of(self, extent: Extent, now: bool = False) -> TaggedStream | None:
         """What is known of the tags of a stream; None if it has never had any, and has none `now`."""

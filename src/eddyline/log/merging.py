@@ -75,6 +75,7 @@ class Merge:
             _around(part.place or (0, -1) for part in parts) if all(part.place for part in parts) else None,
             sum(part.tags for part in parts),
             any(part.marked for part in parts),
+            all(part.only_marks for part in parts),
         )
         return Exchange(frozenset(part.path for part in parts), (segment,))
 

@@ -93,6 +93,21 @@ def _counted(rows: Array) -> Array:
     return np.arange(1, len(rows) + 1) if rows.all() else np.cumsum(rows)
 
 
+def statement_row(text: str, extent: Extent, state: StreamState, tick: int) -> pa.Table:
+    """The row of the log for a statement on tags, behind all that has come."""
+    schema = arrow_schema(extent.schema)
+    return log_table(
+        seq=np.array([state.last_seq + 1]),
+        index=np.array([state.last_index]),
+        tick=np.array([tick]),
+        diff=np.array([0]),
+        op=pa.array(["#"]),
+        ref=pa.nulls(1, pa.int64()),
+        tag=pa.array([text]),
+        values=pa.table([pa.nulls(1, field.type) for field in schema], schema=schema),
+    )
+
+
 def log_table(
     seq: Array, index: Array, tick: Array, diff: Array, op: Array, ref: Array, tag: Array, values: pa.Table
 ) -> pa.Table:

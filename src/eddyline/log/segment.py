@@ -40,10 +40,11 @@ class Segment:
     place: tuple[int, int] | None = None  # the windows or tuples that results are of, if ticks do not tell them
     tags: int = 0  # tick-tags among its rows
     marked: bool = False  # whether tuples carry tags, so that there is a column of them
+    only_marks: bool = False  # whether tuples are replaced by themselves with other tags: nothing for who reads no tags
 
     def to_json(self) -> dict[str, Any]:
         value = asdict(self)
-        for name in ("tags", "marked"):  # most have none, and there are many segments
+        for name in ("tags", "marked", "only_marks"):  # most have none, and there are many segments
             if not value[name]:
                 del value[name]
         return value

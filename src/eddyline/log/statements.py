@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.gathering import tables_of
 from eddyline.columnar.types import arrow_schema
+from eddyline.log.detached import Detached
 from eddyline.log.journal import Spans
 from eddyline.log.rows import log_table
 from eddyline.log.segment import MARKS, TICK, Segment, segment_of
@@ -45,6 +46,7 @@ class Statement:
     first: int  # the place in the log that was set free for the first row of the first task …
     places: int  # … and how many each task has
     tick_micros: int
+    detached: Detached | None = None  # of a DETACH: tuples are replaced by themselves without these tags
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,28 @@ def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: 
     """
     place = statement.first + task * statement.places
     for found in tables_of(batches, _TUPLES):
-        yield from _made(found, statement, place)
+        if statement.detached is None:
+            yield from _made(found, statement, place)
+        else:
+            yield from _without_tags(found, statement, statement.detached, place)
         place += 2 * found.num_rows
+
+
+def _without_tags(found: pa.Table, statement: Statement, detached: Detached, place: int) -> Iterator[Made]:
+    """Tuples that carry what is taken back, once with it and once without; others stay as they are."""
+    before = found.column(MARKS).combine_chunks()
+    after = detached.texts_after(before)
+    changed = pc.or_kleene(pc.is_null(after), pc.not_equal(before, after))
+    found, before, after = found.filter(changed), before.filter(changed), after.filter(changed)
+    if not found.num_rows:
+        return
+    values, tick = _values(found, 2, arrow_schema(statement.extent.schema)), found.column(1).to_numpy()
+    table = _rows(found.column(0).to_numpy(), [tick, tick], [values, values], place)
+    order = np.arange(2 * found.num_rows).reshape(2, found.num_rows).T.ravel()
+    table = table.append_column(MARKS, pa.concat_arrays([before, after]).take(pa.array(order)))
+    path = _named(statement)
+    segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
+    yield Made(replace(segment, only_marks=True), spans_of(table.column(TICK)))
 
 
 def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:

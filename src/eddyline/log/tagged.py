@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
-from eddyline.algebra.marks import mark_of, written
+from eddyline.algebra.marks import mark_of, read, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidTag
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
+from eddyline.log.detached import DETACH, detachment
 from eddyline.log.isolated import Isolated, Said, said_by
 from eddyline.log.journal import StreamState
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TAG, TICK, Segment
@@ -34,6 +35,7 @@ from eddyline.log.storage import Storage
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+_NONE = pa.array([], pa.int64())
 #: bits for the number of tags between two tuples
 _TAGS_BETWEEN = 20
 
@@ -68,6 +70,7 @@ def tag_text(tagger: Tagger) -> str:
         "lifespan": spec.lifespan,
         "mode": spec.mode,
         "tagger": tagger.tagger,
+        "type": spec.type,
         "applies_to": None if on is None else {**on, "value": spec.by_value},
     }
     return json.dumps({name: each for name, each in value.items() if each is not None})
@@ -83,10 +86,15 @@ class TaggedStream:
     def __init__(self, extent: Extent, state: StreamState, storage: Storage, reading: TagReading) -> None:
         """`state` is that of the stream now: what its log has is taken in again, from the first tag on."""
         self._extent, self._storage, self._reading = extent, storage, reading
+        self._put_together(state)
+
+    def _put_together(self, state: StreamState, kept_from: int | None = None) -> None:
+        """From the log; tags that may cover tuples at `kept_from` or later are not forgotten on the way."""
+        extent, storage, reading = self._extent, self._storage, self._reading
         first = min((segment.seq[0] for segment in state.segments if segment.tags), default=None)
         before = [s for s in state.segments if first is None or s.seq[1] < first]
         latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
-        self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest)
+        self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         for rows in () if first is None else _since(first, state, storage, extent):
             self._covered(rows, lambda place, problem: None)
@@ -97,6 +105,14 @@ class TaggedStream:
         """How many tags are kept, because they can still cover something."""
         return len(self._coverage)
 
+    def active(self) -> set[int]:
+        """The numbers of the tags that may cover tuples which are to come."""
+        return self._coverage.active()
+
+    def detach(self, text: str) -> bool:
+        """Tags are taken back, for the tuples that are to come; whether there are any that could be meant."""
+        return self._coverage.detach(detachment(text, self._reading.condition))
+
     def marked(
         self, rows: pa.Table, has_tick: Array, state: StreamState, set_aside: Callable[[int, str], None]
     ) -> pa.Table:
@@ -105,6 +121,7 @@ class TaggedStream:
         `has_tick`: which of the tags among them have a time of their own. `set_aside` is told which tag it is, from 0.
         """
         rows = _with_times(rows, has_tick, state.top)
+        self._reach_back(rows, state)
         wrong: list[int] = []
 
         def refused(place: int, problem: InvalidTag) -> None:
@@ -123,6 +140,14 @@ class TaggedStream:
             rows = rows.filter(pa.array(kept))
         made, self._coverage.made = self._coverage.made, []
         return self._with_made(rows, made) if made else rows
+
+    def _reach_back(self, rows: pa.Table, state: StreamState) -> None:
+        """Tags are at hand that may cover the tuples that come late, and stay so until all have come."""
+        lowest = pc.min(rows.column(TICK).filter(pc.equal(rows.column(OP), "+"))).as_py()
+        forgotten = self._coverage.forgotten
+        if lowest is not None and forgotten is not None and lowest < forgotten:
+            self._put_together(state, lowest)
+        self._coverage.kept_from = lowest
 
     def _with_made(self, rows: pa.Table, made: Sequence[tuple[int, TickTag]]) -> pa.Table:
         """Tags that have found their places stand there, in front of their first tuples."""
@@ -157,7 +182,8 @@ class TaggedStream:
         index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
         stretch = Stretch(tuples.select(self._extent.schema.names), index, tick)
         places = np.flatnonzero(_is(rows, OP, "#"))
-        tags = rows.select([TAG, TICK, INDEX]).take(pa.array(places)).combine_chunks()
+        known = rows if MARKS in rows.column_names else rows.append_column(MARKS, pa.nulls(rows.num_rows, pa.string()))
+        tags = known.select([TAG, TICK, INDEX, MARKS]).take(pa.array(places)).combine_chunks()
         texts, ticks, lasts = tags.column(TAG), tags.column(TICK).to_numpy(), tags.column(INDEX).to_numpy()
         upto = np.searchsorted(new, places)
         isolated = Isolated(pa.concat_arrays(texts.chunks or [pa.array([], pa.string())]), upto, index, self._said)
@@ -165,9 +191,9 @@ class TaggedStream:
         told: list[pa.Array] = []
         done = at = 0
         while at < len(places):
-            if isolated.simple[at] and not len(self._coverage):
-                end = isolated.end_of_run(at)
-                behind = int(upto[end]) if end < len(places) else len(stretch)
+            end = isolated.end_of_run(at)
+            behind = int(upto[end]) if end < len(places) else len(stretch)
+            if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind)):
                 numbers = lasts[at:end] << _TAGS_BETWEEN
                 numbers[0] = self._number(int(lasts[at]))
                 parts.append(isolated.marks(at, end, done, behind, ticks[at:end], numbers))
@@ -182,8 +208,10 @@ class TaggedStream:
             tag = None
             try:
                 if (text := texts[at].as_py()) is not None:  # or it is there as it was made
-                    tag = self._arrive(text, int(ticks[at]), self._number(int(lasts[at])))
+                    said = tags.column(MARKS)[at].as_py()
+                    tag = self._arrive(text, int(ticks[at]), self._number(int(lasts[at])), said)
             except InvalidTag as problem:
+                self._since -= 1  # it is not going to be in the log
                 refused(int(places[at]), problem)
             told.append(pa.array([None if tag is None else self._told(tag)], pa.string()))
             at += 1
@@ -194,7 +222,7 @@ class TaggedStream:
 
     def _said(self, text: str) -> Said | None:
         """What tags with these words say, if they say it all by themselves."""
-        if text.startswith(_ATTACHED):
+        if text.startswith((_ATTACHED, DETACH)):
             return None
         try:
             tag = self._reading.tick_tag(json.loads(text), self._extent, 0, 0)
@@ -207,9 +235,16 @@ class TaggedStream:
         self._last = last
         return (last << _TAGS_BETWEEN) + self._since
 
-    def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
+    def _arrive(self, text: str, tick: int, number: int, said: str | None) -> TickTag | None:
+        """`said`: what the log has of a tag that has come before. Its type is by the dictionary of that time."""
+        if text.startswith(DETACH):
+            self._coverage.detach(detachment(text, self._reading.condition))
+            return None
         if not text.startswith(_ATTACHED):
-            tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
+            fields = json.loads(text)
+            if said is not None:
+                fields["type"], number = read(said)[0].type, read(said)[0].number
+            tag = self._reading.tick_tag(fields, self._extent, tick, number)
             self._coverage.arrive(tag)
             return tag
         value = json.loads(text.removeprefix(_ATTACHED))
@@ -252,19 +287,19 @@ def has_tags(state: StreamState) -> bool:
 
 def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) -> pa.Table:
     """The marks of those of some tuples that have any: `_index` and `_tags`, in the order of indexes."""
-    found = [pa.table({INDEX: pa.array([], pa.int64()), MARKS: pa.array([], pa.string())})]
+    found = [pa.table({SEQ: _NONE, INDEX: _NONE, MARKS: pa.array([], pa.string())})]
     wanted = pa.array(indexes, pa.int64())
     for segment in segments if len(indexes) else ():
         if segment.marked and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
-            table = storage.read_table(segment.path, [INDEX, DIFF, MARKS])
-            table = table.filter(pc.not_equal(table.column(DIFF), 0)).drop_columns([DIFF])
-            rows = pc.and_(pc.is_in(table.column(INDEX), value_set=wanted), pc.is_valid(table.column(MARKS)))
-            found.append(table.filter(rows))
-    together = pa.concat_tables(found).sort_by(INDEX)
+            table = storage.read_table(segment.path, [SEQ, INDEX, DIFF, MARKS])
+            table = table.filter(pc.greater(table.column(DIFF), 0)).drop_columns([DIFF])
+            found.append(table.filter(pc.is_in(table.column(INDEX), value_set=wanted)))
+    together = pa.concat_tables(found).sort_by([(INDEX, "ascending"), (SEQ, "ascending")])
     index = together.column(INDEX).to_numpy()
-    first = np.ones(len(index), bool)
-    first[1:] = index[1:] != index[:-1]
-    return together.filter(pa.array(first))
+    last = np.ones(len(index), bool)
+    last[:-1] = index[1:] != index[:-1]
+    latest = together.filter(pa.array(last)).select([INDEX, MARKS])  # tags may have been taken back since it came
+    return latest.filter(pc.is_valid(latest.column(MARKS)))
 
 
 def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:
@@ -272,7 +307,8 @@ def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> 
     columns = [SEQ, INDEX, TICK, DIFF, OP, TAG, *arrow_schema(extent.schema).names]
     for segment in sorted(state.segments, key=lambda segment: segment.seq):
         if segment.seq[1] >= first and not segment.minus:
-            yield storage.read_table(segment.path, columns).sort_by(SEQ)
+            marks = [MARKS] if segment.marked else []
+            yield storage.read_table(segment.path, [*columns, *marks]).sort_by(SEQ)
 
 
 def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from eddyline.algebra.answer import TagLine
@@ -12,7 +13,7 @@ from eddyline.algebra.tag import Tagger, TickTag
 from eddyline.reference.coverage import Coverage, covered
 from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, TagElement
-from eddyline.reference.feed import Feed
+from eddyline.reference.feed import Arrived, Feed
 from eddyline.reference.tag import tagger as tagged_by
 
 
@@ -28,14 +29,19 @@ class Standing:
 
 
 class TagReport:
-    """What has been said about a stream, from all that has come; `taggers` are the continuous ones on it."""
+    """What has been said about a stream, from all that has come; `taggers` are the continuous ones on it.
 
-    def __init__(self, stream: StreamReceive, feed: Feed, taggers: Sequence[Tagger] = ()) -> None:
+    `arriving` is what the next batch will bring, as far as it is there: tags take their places at once.
+    """
+
+    def __init__(
+        self, stream: StreamReceive, feed: Feed, taggers: Sequence[Tagger] = (), arriving: Sequence[Arrived] = ()
+    ) -> None:
         self._stream = stream
         self._tags: dict[TickTag, Standing] = {}
         coverage = Coverage(stream.declared, stream.name, lateness=None)
         arrived = (element for batch in feed.batches for element in batch.elements.get(stream.name, ()))
-        elements: Iterable[Any] = covered(arrived, stream.declared, stream.name, coverage=coverage)
+        elements: Iterable[Any] = covered(chain(arrived, arriving), stream.declared, stream.name, coverage=coverage)
         for tagger in taggers:
             elements = tagged_by(replace(tagger, input=stream), elements)
         for element in elements:

@@ -195,6 +195,10 @@ class Inflow:
         self._add(extent.name, detach)
         return found
 
+    def arriving(self, stream: str) -> Sequence[Arrived]:
+        """What has come to a stream for the batch that is being filled."""
+        return self._elements.get(stream, ())
+
     @property
     def tagged_streams(self) -> list[str]:
         """The streams that any tags have come to."""

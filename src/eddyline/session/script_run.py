@@ -219,13 +219,13 @@ class ScriptRun(ABC):
     @abstractmethod
     def _attach(self, step: AttachOnce) -> None: ...
 
+    @abstractmethod
     def _detach(self, step: DetachOnce) -> Iterator[Answer]:
         """Take tags back, and give what that changes."""
-        raise NotSupported("tags are taken back on the reference engine only, so far", hint="use --engine reference")
 
+    @abstractmethod
     def _tags_of(self, step: ShowTags) -> Rows:
         """The tags that there are."""
-        raise NotSupported("tags are listed by the reference engine only, so far", hint="use --engine reference")
 
     def _learn(self, step: DefineWords | DropWords) -> None:  # noqa: B027 (statements are bound with their words)
         """The dictionary changes for the tags of sources that come from here on."""
@@ -255,6 +255,12 @@ class ScriptRun(ABC):
     def _report_progress(self) -> None: ...
 
 
+def nothing_to_take_back(step: DetachOnce) -> str:
+    """A warning: a DETACH has found nothing that it could mean."""
+    what = f"no tag {step.withdrawal.content!r} of yours is there on {step.extent.name}, as DETACH TAG says"
+    return f"nothing is taken back: {what}"
+
+
 def needs_reference(text: str) -> str | None:
     """What of a script the reference engine alone can do with tags; None if nothing is, or if it has errors."""
     from eddyline.session.tags import is_tagged, on_spark  # takes a moment to load
@@ -265,8 +271,8 @@ def needs_reference(text: str) -> str | None:
     except EddylineError:
         return None  # running it will tell
     for step in steps:
-        if isinstance(step, DetachOnce | ShowTags):
-            return "DETACH TAG and SHOW TAGS"
+        if isinstance(step, ShowTags) and any(map(binder.catalog.taggers_of, step.streams)):
+            return "SHOW TAGS of streams that queries tag"
         if isinstance(step, Register) and is_tagged(step.query):
             try:
                 on_spark(step.query, binder.catalog.taggers_of)

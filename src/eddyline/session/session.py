@@ -34,7 +34,7 @@ from eddyline.rules import optimize
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.reference_revisions import revisions_of
-from eddyline.session.script_run import Progress, ScriptRun
+from eddyline.session.script_run import Progress, ScriptRun, nothing_to_take_back
 from eddyline.session.starts import Starts
 from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
 
@@ -116,8 +116,7 @@ class Session(ScriptRun):
 
     def _detach(self, step: DetachOnce) -> Iterator[Answer]:
         if not self._inflow.detach(step.extent, step.withdrawal, step.schema):
-            what = f"no tag {step.withdrawal.content!r} of yours is there on {step.extent.name}, as DETACH TAG says"
-            self._on_warning(f"nothing is taken back: {what}")
+            self._on_warning(nothing_to_take_back(step))
         yield from self._batch()
 
     def _tags_of(self, step: ShowTags) -> Rows:
@@ -137,7 +136,8 @@ class Session(ScriptRun):
     def _report(self, stream: str) -> TagReport:
         extent = self._catalog.extents[stream.lower()]
         received = StreamReceive(extent.name, extent.schema.renamed(extent.name.rsplit(".", 1)[-1]), tick_tags=True)
-        return TagReport(received, self._inflow.feed, self._taggers_before("")(extent.name))
+        taggers, arriving = self._taggers_before("")(extent.name), self._inflow.arriving(extent.name)
+        return TagReport(received, self._inflow.feed, taggers, arriving)
 
     def _warn_of_idle_tags(self) -> None:
         """A tag that never applied to anything is likely to be a mistake."""

@@ -12,14 +12,17 @@ from typing import Any
 import pyarrow as pa
 
 from eddyline.algebra.answer import Answer, WindowAnswer
+from eddyline.algebra.dictionary import Words, extended
 from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction
+from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ANALYZE, Show
 from eddyline.binder.function import Declaration
 from eddyline.binder.revisions import ShowRevisions
 from eddyline.binder.statement import AttachOnce, Define, Insert, Register, Revise, Step
+from eddyline.binder.words import DefineWords, DropWords
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
 from eddyline.catalog.extent import Extent
@@ -30,9 +33,9 @@ from eddyline.log.journal import Flush
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
-from eddyline.session.script_run import Progress, ScriptRun, is_one_off
+from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back
 from eddyline.session.starts import Starts
-from eddyline.session.tags import Understanding, attach, is_tagged, on_spark
+from eddyline.session.tags import Understanding, attach, is_tagged, on_spark, shown_tags
 from eddyline.sources import needs_spark, open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.batches import BatchInput, open_batches
@@ -47,7 +50,7 @@ from eddyline.spark.explain import Question, explain
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
-from eddyline.spark.revising import Revision, revise
+from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.stages import cut
 from eddyline.spark.tags.lowering import has_tags
 from eddyline.spark.user_functions import keep
@@ -88,6 +91,7 @@ class SparkRun(ScriptRun):
         self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._waiting: dict[str, BoundQuery] = {}  # with tags, while no data has come
         self._begun = False
+        self._words: dict[tuple[str, str], Words] = {}  # of the user's own, in the dictionary as it stands
 
     def answers(self) -> Iterator[Answer]:
         try:
@@ -111,7 +115,7 @@ class SparkRun(ScriptRun):
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
             share_from=self._share_from,
-            reading=Understanding(lambda: self._catalog.tick_micros),
+            reading=Understanding(lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))),
         )
         for extent in self._extents:
             if not needs_spark(extent):
@@ -255,6 +259,21 @@ class SparkRun(ScriptRun):
 
     def _attach(self, step: AttachOnce) -> None:
         attach(self._engine, step)
+
+    def _detach(self, step: DetachOnce) -> Iterator[Answer]:
+        _, found = take_back(self._engine, step.extent, step.withdrawal, step.schema)
+        if not found:
+            self._on_warning(nothing_to_take_back(step))
+        yield from self._answered()
+
+    def _tags_of(self, step: ShowTags) -> Rows:
+        return shown_tags(self._engine, step, self._catalog)
+
+    def _learn(self, step: DefineWords | DropWords) -> None:
+        if isinstance(step, DefineWords):
+            self._words[step.words.key] = step.words
+        else:
+            self._words.pop(step.words.key, None)
 
     def _insert_into_table(self, step: Insert) -> None:
         rows = constants(step.rows)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.answer import TagLine
+from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.expression import TypedExpr, columns_of
 from eddyline.algebra.marks import KIND, MARKS, Marks
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
 from eddyline.algebra.tagging import behind_taggers
+from eddyline.binder.detach import ShowTags
 from eddyline.binder.statement import AttachOnce
-from eddyline.catalog.catalog import TAGS, BoundQuery
+from eddyline.catalog.catalog import TAGS, BoundQuery, Catalog, like
 from eddyline.catalog.extent import Extent
+from eddyline.errors import NotSupported
 from eddyline.log.coverage import Condition, ValueText
 from eddyline.log.tagged import attachment_text, tag_text
 from eddyline.reference.expression import compile_predicate
@@ -28,6 +31,7 @@ from eddyline.sources.arrival import ATTACH_STATEMENT, TAG, Arrival
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.tags.conditions import check, condition
 from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
+from eddyline.spark.tags.report import tag_lines
 
 if TYPE_CHECKING:
     from eddyline.spark.engine import Engine
@@ -35,12 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Understanding:
-    """How tags are understood that come in. `tick_micros` tells the length of a tick."""
+    """How tags are understood that come in: the length of a tick and the dictionary, as they are at that moment."""
 
     tick_micros: Callable[[], int]
+    dictionary: Callable[[], Dictionary]
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
-        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), shipped(), number)
+        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number)
 
     def texts(self, schema: Schema) -> Sequence[ValueText]:
         return [to_text(field.type) for field in schema.fields]
@@ -124,6 +129,20 @@ def beside_taggers(
         return [tagger for _, tagger in known]
 
     return on_spark(query, taggers_of, without_rules)
+
+
+def shown_tags(engine: Engine, step: ShowTags, catalog: Catalog) -> tuple[tuple[Any, ...], ...]:
+    """What SHOW TAGS lists."""
+    wanted = like(step.pattern)
+    lines: list[TagLine] = []
+    for stream in step.streams:
+        if catalog.taggers_of(stream):
+            raise NotSupported(
+                f"a query tags {stream}, and such tags are listed by the reference engine only, so far",
+                hint="use --engine reference",
+            )
+        lines += tag_lines(engine, engine.extent(stream))
+    return tuple(astuple(line) for line in lines if wanted.fullmatch(line.content.lower()))
 
 
 def attach(engine: Engine, step: AttachOnce) -> None:

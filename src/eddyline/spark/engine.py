@@ -23,6 +23,7 @@ from eddyline.log.answers import Reading, Seat
 from eddyline.log.ingest import Ingest
 from eddyline.log.journal import Base, Flush, Journal
 from eddyline.log.results import ResultLog, Results
+from eddyline.log.said import history_name, history_of
 from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
 from eddyline.log.tagged import TagReading
@@ -127,8 +128,9 @@ class Engine:
 
     def define(self, extent: Extent, base: Path) -> None:
         if extent.is_stream:
-            self._extents[extent.name] = extent
-            self.executor.add_stream(extent)
+            for each in (extent, history_of(extent)):
+                self._extents[each.name] = each
+                self.executor.add_stream(each)
         else:
             self.tables.add(extent, base)
 
@@ -156,8 +158,9 @@ class Engine:
         with self.writing, self.executor.changing:
             if place in self._extents:
                 on = [reach for at, is_stream, reach in self._points.values() if at == place and is_stream]
-                self._extents[place] = replace(self._extents[place], further=tuple(on))
-                self.executor.add_stream(self._extents[place])
+                for name in (place, history_name(place)):
+                    self._extents[name] = replace(self._extents[name], further=tuple(on))
+                    self.executor.add_stream(self._extents[name])
                 self.ingest.retention_changed(place)
             wanted = [ticks for at, is_stream, (ticks, _) in self._points.values() if at == place and not is_stream]
             self.executor.points.pop(place, None)

@@ -7,6 +7,7 @@ are not, it is done again. Who is overtaken time and again has the others wait.
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -15,18 +16,21 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from eddyline.algebra.expression import Column, TypedExpr
+from eddyline.algebra.expression import Column, Literal, TypedExpr
 from eddyline.algebra.marks import MARKS
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.stream import StreamReceive
+from eddyline.algebra.tag import Withdrawal
 from eddyline.algebra.types import STRING
 from eddyline.catalog.extent import Extent
+from eddyline.log.detached import Detached, detach_text
 from eddyline.log.segment import INDEX, TICK
 from eddyline.log.segment import MARKS as COLUMN_OF_MARKS
 from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.tags.conditions import check
 from eddyline.spark.trouble import told_plainly
 
 if TYPE_CHECKING:
@@ -43,6 +47,14 @@ _ARROW_MADE = pa.schema({"made": pa.binary()})
 
 
 @dataclass(frozen=True)
+class TakingBack:
+    """Tags that a DETACH takes back, and the statement as it stands in the log."""
+
+    what: Detached
+    text: str
+
+
+@dataclass(frozen=True)
 class Revision:
     """What a statement says: of which tuples of a stream, and by which values; without any they are deleted."""
 
@@ -51,6 +63,7 @@ class Revision:
     where: TypedExpr | None
     values: Sequence[TypedExpr] | None
     tick_micros: int
+    taking_back: TakingBack | None = None  # a DETACH: tuples are what they were, with fewer tags
 
     @property
     def changes_keys(self) -> bool:
@@ -60,8 +73,26 @@ class Revision:
         return any(columns[at] != self.extent.schema.names[at] for at in self.extent.key_positions)
 
 
+def take_back(engine: Engine, extent: Extent, withdrawal: Withdrawal, schema: Schema) -> tuple[int, bool]:
+    """Take tags back from all tuples that have come and that will; gives how many tuples are revised, and whether there
+    was any tag that could be meant.
+
+    The condition reads `schema`: the columns, tick and index. It is also asked of what comes, before Spark has it.
+    """
+    where = withdrawal.condition
+    if where is not None:
+        check(where)
+    what = Detached.of(withdrawal, extent.name, extent.schema)
+    text = detach_text(what, None if where is None else (where, schema))
+    return _until_done(engine, Revision(extent, schema, where, None, 1, TakingBack(what, text)))
+
+
 def revise(engine: Engine, revision: Revision) -> int:
     """Revise every standing tuple within retention that satisfies the condition; gives their number."""
+    return _until_done(engine, revision)[0]
+
+
+def _until_done(engine: Engine, revision: Revision) -> tuple[int, bool]:
     for attempt in itertools.count():
         with engine.writing if attempt >= _PATIENCE else nullcontext():
             revised = _attempt(engine, revision)
@@ -70,8 +101,8 @@ def revise(engine: Engine, revision: Revision) -> int:
     raise AssertionError("there is always another attempt")
 
 
-def _attempt(engine: Engine, revision: Revision) -> int | None:
-    """How many tuples were revised; None if they have changed meanwhile, and nothing has happened."""
+def _attempt(engine: Engine, revision: Revision) -> tuple[int, bool] | None:
+    """How many tuples were revised, and if anything was; None if they have changed meanwhile: nothing has happened."""
     journal = engine.journal
     with engine.writing:
         extent = engine.extent(revision.extent.name)  # as its connection points have it
@@ -82,11 +113,22 @@ def _attempt(engine: Engine, revision: Revision) -> int | None:
         first = engine.ingest.reserve(extent.name, tasks * places)
         logs = engine.logs()
         writes = engine.unnamed.begin(before + 1)
-    statement = Statement(extent, engine.storage.root, before + 1, horizon, first, places, revision.tick_micros)
+    taking = revision.taking_back
+    statement = Statement(
+        extent,
+        engine.storage.root,
+        before + 1,
+        horizon,
+        first,
+        places,
+        revision.tick_micros,
+        None if taking is None else taking.what,
+    )
     made: Sequence[Made] = ()
     try:
         try:
-            made = _made(engine, logs, revision, statement, tasks)
+            if taking is None or any(segment.marked for segment in state.segments):
+                made = _made(engine, logs, revision, statement, tasks)
         except Exception:
             if folded == journal.base.number:
                 raise
@@ -95,11 +137,17 @@ def _attempt(engine: Engine, revision: Revision) -> int | None:
             if before < journal.base.number:
                 return None  # what has come since is not known entry by entry any more
             between = journal.between(before, journal.number)
-            if any(s.minus for entry in between for s in entry.segments.get(extent.name, ())):
+            came = [segment for entry in between for segment in entry.segments.get(extent.name, ())]
+            if taking is not None and any(segment.marked for segment in came):
+                return None  # tuples have come since that may carry the tag
+            if any(segment.minus for segment in came):
                 return None  # somebody else has revised tuples since they were read
             if engine.extent(extent.name).horizon(journal.state(extent.name).top) != horizon:
                 return None  # tuples that were read may be out of reach
-            return engine.ingest.take_revisions(extent, made, revision.changes_keys)
+            if taking is not None:
+                return engine.ingest.take_back(extent, made, taking.what, taking.text)
+            revised = engine.ingest.take_revisions(extent, made, revision.changes_keys)
+            return revised, bool(revised)
     finally:
         # whether it has happened, the journal alone knows: who is interrupted behind the entry has revised them
         named = {segment.path for segment in journal.state(extent.name).segments}
@@ -147,6 +195,10 @@ def _found(engine: Engine, logs: dict[str, Log], revision: Revision, horizon: in
     if revision.where is not None:
         frame = frame.where(spark_sql(revision.where, names))
     own = [INDEX, TICK, *columns_of(width)]
+    if revision.taking_back is not None:  # those with tags of the tagger; tasks look at what these say
+        tagger = Literal(json.dumps(revision.taking_back.what.tagger, ensure_ascii=False), STRING)
+        carrying = f"instr(c{width}, {spark_sql(tagger, names)}) > 0"
+        return frame.where(f"c{width} IS NOT NULL AND {carrying}").selectExpr(*own, *marks)
     if revision.values is None:
         return frame.selectExpr(*own, *marks)
     texts = [spark_sql(value, names) for value in revision.values]

@@ -96,6 +96,7 @@ class Batch:
         columns = [INDEX, TICK, DIFF, *(f"{back_quoted(name)} AS c{i}" for i, name in enumerate(log.columns))]
         self.on_read(sum(segment.rows for segment in segments))
         if not more:
+            segments = [segment for segment in segments if not segment.only_marks]
             return self.frames.read([segment.path for segment in segments], fields, columns)
         marks, kind = (f"c{len(log.columns) + n}" for n in range(2))
         marked = [segment.path for segment in segments if segment.marked]

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from eddyline.algebra.expression import Literal, TypedExpr
-from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
+from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.columnar import tags
 from eddyline.kernels.functions import path_of
@@ -61,6 +61,10 @@ def of_copies(marks: TypedExpr) -> TypedExpr:
 
 def counted(marks: TypedExpr, sign: str | None, field: int | None) -> TypedExpr:
     return _call(_function("counted", (STRING, STRING), BIGINT), marks, _constant([sign, field]))
+
+
+def scored(marks: TypedExpr, field: int | None) -> TypedExpr:
+    return _call(_function("scored", (STRING, STRING), DOUBLE), marks, _constant(field))
 
 
 def added(marks: TypedExpr, tick: TypedExpr, index: TypedExpr, rest: str) -> TypedExpr:

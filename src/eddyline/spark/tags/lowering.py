@@ -5,7 +5,7 @@ Positions in marks are those of the plan as it was; the columns of marks in betw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, cast
@@ -13,7 +13,7 @@ from typing import Any, cast
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Named, TypedExpr, columns_of
 from eddyline.algebra.marks import KIND, MADE, MARKS, is_marks, mark_of
-from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp
+from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp, expressions_of
 from eddyline.algebra.relational import (
     RelationChanges,
     WindowAggregation,
@@ -43,6 +43,7 @@ from eddyline.algebra.tag import (
     TagAggregation,
     TaggedObjectSelection,
     Tagger,
+    TagHistory,
     TagJoin,
     TagPredicate,
     TagSelection,
@@ -51,6 +52,7 @@ from eddyline.algebra.tag import (
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
+from eddyline.log.said import history_name
 from eddyline.spark.tags import functions as of
 
 #: makes a search among marks of what a query asks of tags
@@ -78,7 +80,7 @@ def joins_in(plan: Operator) -> bool:
 
 def lowered(plan: Operator, searching: Searching, with_tags: bool) -> Operator:
     """The plan with marks as columns; with `with_tags`, those of its output are its last column."""
-    made = _Lowering(searching).of(plan)
+    made = _Lowering(searching, plan).of(plan)
     if not with_tags:
         return _settled(plan, replace(made, marks=None))
     return _settled(plan, made if made.marks is not None else replace(made, marks=Literal(None, STRING)))
@@ -90,7 +92,7 @@ def lowered_tags(plan: Operator, searching: Searching) -> Operator:
     Behind the columns of a tuple stand the tags that are told in front of it, and which of both a row is. SELECT TAGS
     has rows of tags alone.
     """
-    making = _Lowering(searching)
+    making = _Lowering(searching, plan)
     if not isinstance(plan, TagSelection):
         stream, told, kind = making.elements(plan)
         return _shown(plan, stream, told, kind)
@@ -115,14 +117,19 @@ class _Lowered:
 
 
 class _Lowering:
-    def __init__(self, searching: Searching) -> None:
+    def __init__(self, searching: Searching, plan: Operator) -> None:
         self._searching = searching
+        #: the names of all columns that anybody looks at
+        self._read = {column.name for op in plan.walk() for expr in expressions_of(op) for column in columns_of(expr)}
+        self._read.update(plan.schema.names)
         self._numbers = count(1)
 
     def of(self, node: Operator) -> _Lowered:
         _refuse(node)
         if isinstance(node, _LEAVES):
             return self._leaf(node)
+        if isinstance(node, TagHistory):
+            return _Lowered(_history(node, self._read), None)
         below = [self.of(operator) for operator in node.inputs]
         if isinstance(node, Tagger):
             return self._tagger(node, below[0])
@@ -198,7 +205,7 @@ class _Lowering:
         plan = _with_places(below)
         leaf = _leaf_of(plan)
         relation = leaf.declared.fields[0].relation
-        tag = spec.tag(leaf.name, node.tagger, 0, shipped().classify(spec.content), 0)
+        tag = spec.tag(leaf.name, node.tagger, 0, spec.type or shipped().classify(spec.content), 0)
         fields = tag.applies_to.positions(_original(leaf.declared))
         tick, index = (Column(name, BIGINT, relation) for name in (TICK, INDEX))
         marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE, whole)))
@@ -271,6 +278,20 @@ class _Lowering:
         return _Lowered(node.with_inputs(plan), _column(field))
 
 
+def _history(node: TagHistory, read: Collection[str]) -> StreamOp:
+    """The log that is written beside that of the stream. Lists that nobody reads are left away: no kernel has any."""
+    if any(isinstance(below, Tagger) for below in node.walk()):
+        raise NotSupported(
+            "TAGS OF a stream that a query tags runs on the reference engine only, so far",
+            hint="read the query's own answer, or use --engine reference",
+        )
+    leaf = StreamReceive(history_name(_leaf_of(node).name), node.schema)
+    columns = [f for f in node.schema.fields if f.name in read or f.type.element is None]
+    if len(columns) == len(node.schema):
+        return leaf
+    return StreamAlias(node.relation, StreamProject(tuple(Named(_column(f), f.name) for f in columns), leaf))
+
+
 def _refuse(node: Operator) -> None:
     what = _LATER.get(type(node))
     if what is not None:
@@ -336,11 +357,13 @@ def _collected(marks: TypedExpr) -> Aggregate:
 
 
 def _counts_tags(expr: TypedExpr) -> bool:
-    return isinstance(expr, Aggregate) and expr.function == "tag_count"
+    return isinstance(expr, Aggregate) and expr.function in ("tag_count", "tag_score")
 
 
 def _count(expr: TypedExpr, marks: TypedExpr, schema: Schema) -> TypedExpr:
     assert isinstance(expr, Aggregate)
+    if expr.function == "tag_score":
+        return of.scored(marks, min(_reads(expr, schema), default=None))
     first = expr.arguments[0] if expr.arguments else None
     sign = first.value if isinstance(first, Literal) else None
     return of.counted(marks, sign, min(_reads(expr, schema), default=None))
