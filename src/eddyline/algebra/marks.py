@@ -149,6 +149,11 @@ def grouped(rows: Iterable[Marks], reads: Sequence[Sequence[int]]) -> Marks:
     return tuple(sorted(merged(moved), key=_when))
 
 
+def of_tag_group(rows: Iterable[Marks], reads: Sequence[Sequence[int]]) -> Marks:
+    """The marks of a tag group's aggregate: a tag is first all that it is on in the group, and then moves."""
+    return grouped([merged(mark for marks in rows for mark in marks)], reads)
+
+
 def of_copies(rows: Iterable[Marks]) -> Marks:
     """The marks of a tuple that stands for several alike."""
     return tuple(sorted(dict.fromkeys(mark for marks in rows for mark in marks), key=_when))

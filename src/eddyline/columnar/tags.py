@@ -19,7 +19,7 @@ from eddyline.algebra import marks as of
 def projected(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """Marks after a projection; `reads` is a constant: the input fields of each output column, as JSON."""
     sources = _constant(reads)
-    return _each(tags, lambda text: of.written(of.projected(of.read(text), sources)))
+    return each_text(tags, lambda text: of.written(of.projected(of.read(text), sources)))
 
 
 def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
@@ -40,18 +40,24 @@ def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
 def grouped(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """Marks of an aggregate from those of its tuples, which follow each other with commas between."""
     sources = _constant(reads)
-    return _each(tags, lambda text: of.written(of.grouped(of.read_all(text), sources)))
+    return each_text(tags, lambda text: of.written(of.grouped(of.read_all(text), sources)))
+
+
+def of_tag_group(tags: pa.Array, reads: pa.Array) -> pa.Array:
+    """The same of a tag group, which has those of its tuples' marks that match."""
+    sources = _constant(reads)
+    return each_text(tags, lambda text: of.written(of.of_tag_group(of.read_all(text), sources)))
 
 
 def of_copies(tags: pa.Array) -> pa.Array:
     """Marks of a tuple that stands for several alike."""
-    return _each(tags, lambda text: of.written(of.of_copies(of.read_all(text))))
+    return each_text(tags, lambda text: of.written(of.of_copies(of.read_all(text))))
 
 
 def counted(tags: pa.Array, which: pa.Array) -> pa.Array:
     """How many tags tuples carry; `which` is a constant: the sign and the field, as JSON."""
     sign, field = _constant(which) or (None, None)
-    found = _each(tags, lambda text: of.counted(of.read_all(text), sign, field), pa.int64())
+    found = each_text(tags, lambda text: of.counted(of.read_all(text), sign, field), pa.int64())
     return pc.fill_null(found, 0)
 
 
@@ -75,7 +81,7 @@ def _constant(array: pa.Array) -> Any:
     return json.loads(array[0].as_py()) if len(array) else None
 
 
-def _each(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | None = None) -> pa.Array:
+def each_text(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | None = None) -> pa.Array:
     """A function of texts, computed once for each of them; nothing of nothing."""
     type_ = type_ or pa.string()
     if array.null_count == len(array):
@@ -87,12 +93,12 @@ def _each(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | N
 
 def selected(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Those of the marks that satisfy a search, each for itself."""
-    return _each(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
+    return each_text(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
 
 
 def found(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Whether marks satisfy a search; no marks do not."""
-    return pc.fill_null(_each(tags, lambda text: search(of.read(text)), pa.bool_()), False)
+    return pc.fill_null(each_text(tags, lambda text: search(of.read(text)), pa.bool_()), False)
 
 
 def with_search(code: Callable[..., pa.Array], search: Callable[[of.Marks], bool]) -> Callable[[pa.Array], pa.Array]:

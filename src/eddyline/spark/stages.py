@@ -94,7 +94,7 @@ def numbered_by(name: str) -> str:
 
 def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
     """The stages of a query, each after those whose logs it reads; the last one is the query's own."""
-    if plan.tagged or any(isinstance(op, Tagger) or "tag" in type(op).__module__ for op in plan.walk()):
+    if plan.tagged or any(isinstance(op, Tagger) or type(op).__module__.endswith(".tag") for op in plan.walk()):
         raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
     stages: list[Stage] = []
     stages.append(_Cutter(name, stages).stage(name, plan, columns))

@@ -5,30 +5,44 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any
 
-from eddyline.algebra.expression import Literal, TypedExpr
+from eddyline.algebra.expression import Column, Literal, TypedExpr
+from eddyline.algebra.tag import TagFunction
+from eddyline.algebra.tag_groups import LABEL, RUNS
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.columnar import tags
-from eddyline.kernels.functions import path_of
+from eddyline.columnar.closeness import Comparison
+from eddyline.columnar.tag_groups import divided as divided_into_groups
+from eddyline.columnar.tag_groups import labelled
+from eddyline.kernels.functions import content_of, path_of
 from eddyline.log.storage import Storage
 
 #: what the names of these functions begin with; a user's function can have no such name
 PREFIX = "tags_"
 #: by function, its code as workers get it
 _CODE: dict[UserFunction, bytes] = {}
+#: by function that compares tags as a user's function says, how its code is made of the user's, and which that is
+_OVER: dict[UserFunction, tuple[Callable[[bytes], Callable[..., Any]], UserFunction]] = {}
 
 
 def code_for(storage: Storage, functions: Iterable[UserFunction]) -> list[UserFunction]:
     """Put the code of those that are ours where workers find it; gives them."""
-    found = [function for function in functions if function in _CODE]
+    found = [function for function in functions if function in _CODE or function in _OVER]
     for function in found:
         if not storage.exists(path_of(function)):
-            storage.write(path_of(function), _CODE[function])
+            storage.write(path_of(function), _code(storage, function))
     return found
+
+
+def _code(storage: Storage, function: UserFunction) -> bytes:
+    if function in _CODE:
+        return _CODE[function]
+    with_code, users = _OVER[function]
+    return pickle.dumps(with_code(content_of(storage, users)))
 
 
 def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
@@ -45,6 +59,29 @@ def joined(left: TypedExpr | None, left_width: int, right: TypedExpr | None, rig
 def grouped(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
     sources = _constant([sorted(each) for each in reads])
     return _call(_function("grouped", (STRING, STRING), STRING), marks, sources)
+
+
+def of_tag_group(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
+    sources = _constant([sorted(each) for each in reads])
+    return _call(_function("of_tag_group", (STRING, STRING), STRING), marks, sources)
+
+
+def tag_groups(function: TagFunction, untagged: bool) -> tuple[UserCall, UserCall]:
+    """What finds the tag groups of a window, and what reads a label, as `WindowTagGroups` calls them."""
+    comparison = Comparison(function)
+    if function.definition is None:
+        divided = _made("groups", (STRING,), STRING, partial(divided_into_groups, comparison, untagged))
+    else:
+        divided = _compared_by_the_user("groups", comparison, untagged, function.definition)
+    label = _made("labelled", (STRING,), STRING, labelled)
+    return _call(divided, Column(RUNS, STRING)), _call(label, Column(LABEL, STRING))
+
+
+def _compared_by_the_user(name: str, comparison: Comparison, untagged: bool, users: UserFunction) -> UserFunction:
+    said = pickle.dumps((comparison, untagged, users.hash))
+    function = UserFunction(f"{PREFIX}{name}", sha256(said).hexdigest(), (STRING,), STRING)
+    _OVER[function] = (lambda code: partial(divided_into_groups, comparison.with_code(code), untagged)), users
+    return function
 
 
 def of_copies(marks: TypedExpr) -> TypedExpr:
@@ -82,7 +119,7 @@ def _made(name: str, takes: tuple[DataType, ...], gives: DataType, code: Callabl
     return function
 
 
-def _call(function: UserFunction, *arguments: TypedExpr) -> TypedExpr:
+def _call(function: UserFunction, *arguments: TypedExpr) -> UserCall:
     name = function.internal_name
     return UserCall(name, arguments, function.returns, function.name, definition=function)
 

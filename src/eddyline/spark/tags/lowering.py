@@ -40,6 +40,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.tag import (
     COMBINE,
+    GROUP_LABEL,
     TagAggregation,
     TaggedObjectSelection,
     Tagger,
@@ -48,10 +49,12 @@ from eddyline.algebra.tag import (
     TagSelection,
     WindowTagAggregation,
 )
+from eddyline.algebra.tag_groups import WindowTagGroups
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
 from eddyline.spark.tags import functions as of
+from eddyline.spark.tags.places import renamed, with_order, with_places
 
 #: makes a search among marks of what a query asks of tags
 Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
@@ -61,8 +64,7 @@ _LEAVES = (StreamReceive, StreamAcquire)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
 _LATER = {
     TagJoin: "a tag join",
-    TagAggregation: "GROUP BY TAG",
-    WindowTagAggregation: "GROUP BY TAG",
+    TagAggregation: "GROUP BY TAG without a window",
 }
 
 
@@ -128,6 +130,8 @@ class _Lowering:
             return self._tagger(node, below[0])
         if isinstance(node, WindowAggregation):
             return self._aggregation(node, below[0])
+        if isinstance(node, WindowTagAggregation):
+            return self._tag_aggregation(node, below[0])
         if all(each.marks is None for each in below):
             return _Lowered(node.with_inputs(*(each.plan for each in below)), None)
         if isinstance(node, TaggedObjectSelection):
@@ -157,7 +161,7 @@ class _Lowering:
             return leaf, Call("case", (is_tag, own), STRING), is_what
         if isinstance(node, StreamAlias):
             plan, told, kind = self.elements(node.input)
-            return node.with_inputs(plan), _renamed(told, node.relation), _renamed(kind, node.relation)
+            return node.with_inputs(plan), renamed(told, node.relation), renamed(kind, node.relation)
         _refuse(node)
         if not isinstance(node, Tagger):
             raise NotSupported(
@@ -195,7 +199,7 @@ class _Lowering:
                 "tags that a query makes for each tuple and that live on in others run on the reference engine only",
                 hint="leave TAG_LIFESPAN or TAG_MODE = COMBINE away, or use --engine reference",
             )
-        plan = _with_places(below)
+        plan = with_places(below)
         leaf = _leaf_of(plan)
         relation = leaf.declared.fields[0].relation
         tag = spec.tag(leaf.name, node.tagger, 0, shipped().classify(spec.content), 0)
@@ -244,6 +248,29 @@ class _Lowering:
         ]
         marks = Named(of.grouped(found, reads), self._name())
         return _Lowered(WindowProject((*shown, marks), groups), Column(marks.name, STRING))
+
+    def _tag_aggregation(self, node: WindowTagAggregation, below: _Lowered) -> _Lowered:
+        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns."""
+        plan, order = with_order(below.plan)
+        group, label, matching, all_of = "$group", "$label", self._name(), self._name()
+        groups = WindowTagGroups(
+            below.marks or Literal(None, STRING),
+            order,
+            *of.tag_groups(node.function, node.untagged),
+            (group, label, matching),
+            cast(WindowOp, plan),
+        )
+        keys = (Named(Column(group, BIGINT), "$key0"), Named(Column(label, STRING), "$key1"))
+        plain = tuple(Named(column.expr, f"$aggregate{i}") for i, column in enumerate(node.aggregates))
+        collected = Named(_collected(Column(matching, STRING)), all_of)
+        aggregated = WindowAggregation(keys, (*plain, collected), groups)
+        reads = [frozenset[int](), *(_reads(column.expr, node.input.schema) for column in node.aggregates)]
+        marks = Named(of.of_tag_group(Column(all_of, STRING), reads), self._name())
+        shown = [
+            Named(Column("$key1", STRING), GROUP_LABEL),
+            *(Named(Column(p.name, p.expr.type), a.name) for p, a in zip(plain, node.aggregates, strict=True)),
+        ]
+        return _Lowered(WindowProject((*shown, marks), aggregated), Column(marks.name, STRING))
 
     def _distinct(self, node: WindowDistinct, below: _Lowered) -> _Lowered:
         assert below.marks is not None
@@ -295,29 +322,7 @@ def _settled(original: Operator, made: _Lowered) -> Operator:
 
 def _alias(node: StreamAlias | WindowAlias, below: _Lowered) -> _Lowered:
     assert below.marks is not None
-    return _Lowered(node.with_inputs(below.plan), _renamed(below.marks, node.relation))
-
-
-def _renamed(expr: TypedExpr, relation: str) -> TypedExpr:
-    """An expression over fields that are known under another name of their relation."""
-
-    def renamed(part: Expr) -> Expr | None:
-        return replace(part, relation=relation) if isinstance(part, Column) else None
-
-    return cast(TypedExpr, expr.rewrite(renamed))
-
-
-def _with_places(plan: Operator) -> Operator:
-    """A chain over a log whose tuples also show their ticks and indexes."""
-    if isinstance(plan, _LEAVES):
-        names = {name.lower() for name in plan.declared.names}
-        if names & {TICK, INDEX}:
-            raise NotSupported(
-                f"{plan.name} has a column called {TICK} or {INDEX}, and a query tags it",
-                hint="use --engine reference",
-            )
-        return plan if plan.implicit else replace(plan, implicit=True)
-    return plan.with_inputs(*map(_with_places, plan.inputs))
+    return _Lowered(node.with_inputs(below.plan), renamed(below.marks, node.relation))
 
 
 def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
