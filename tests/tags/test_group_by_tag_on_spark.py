@@ -70,6 +70,28 @@ def test_windows(
     assert _shown(found.get("q")) == _shown(expected.get("q"))
 
 
+@settings(LAW)
+@given(
+    lines(),
+    st.sampled_from(["s", "(SELECT id, a + 1 AS a, b FROM s WHERE a > 0) AS v"]),
+    st.sampled_from(FUNCTIONS),
+    st.booleans(),
+    st.sampled_from(ATTACHED),
+    st.sampled_from([1, 2, 3, 5, 100]),
+)
+def test_running(
+    s: list[str], source: str, function: str, untagged: bool, attached: str, batch_rows: int
+) -> None:
+    grouped = f"GROUP BY TAG {function}{' WITH UNTAGGED' if untagged else ''} WITH TAGS"
+    sql = f"{OWN} {attached} CREATE QUERY q AS SELECT TAG, COUNT(*) AS n, SUM(a) AS m FROM {source} {grouped};"
+    files = {"s.jsonl": s, "r.jsonl": [], "own.py": [CODE]}
+    expected, rejects = run(Session, sql, files, batch_rows)
+    with kernels_alone():
+        found, set_aside = run(SparkRun, sql, files, batch_rows)
+    assert set_aside == rejects
+    assert _shown(found.get("q")) == _shown(expected.get("q"))
+
+
 def _shown(found: Any) -> Any:
     """Windows, relations, and the tuples of streams; the tags of a group are in no order."""
     if found is None:

@@ -172,5 +172,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     tag.TagJoin: lambda n: (_function(n.function), _tick(n.left_range), _tick(n.right_range)),
     tag.TagAggregation: lambda n: (_function(n.function), _listed(n.aggregates)),
     tag_groups.WindowTagGroups: lambda n: (),
+    tag_groups.Everything: lambda n: (),
+    tag_groups.RunningGroups: lambda n: (),
     tag.WindowTagAggregation: lambda n: (_function(n.function), _listed(n.aggregates)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddyline.algebra.expression import TypedExpr
-from eddyline.algebra.node import WindowOp, require_columns
+from eddyline.algebra.node import StreamOp, WindowOp, require_columns
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT, STRING
 from eddyline.algebra.user_function import UserCall
@@ -37,3 +37,28 @@ class WindowTagGroups(WindowOp):
     def check(self) -> None:
         for expr in (self.marks, *self.order):
             require_columns(expr, self.input.schema, "WindowTagGroups")
+
+
+@dataclass(frozen=True)
+class Everything(WindowOp):
+    """One window with all tuples that have come by now, whatever their ticks."""
+
+    input: StreamOp
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class RunningGroups(StreamOp):
+    """The groups of everything as tuples that are replaced when their groups change.
+
+    The first column of the input is a number that tells groups apart, the second one their tick.
+    """
+
+    input: WindowOp
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.input.schema.fields[2:])

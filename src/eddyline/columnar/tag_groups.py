@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +39,15 @@ def divided(comparison: Comparison, untagged: bool, windows: pa.Array) -> pa.Arr
 def labelled(labels: pa.Array) -> pa.Array:
     """Labels as they are shown."""
     return each_text(labels, json.loads)
+
+
+def places(labels: pa.Array) -> pa.Array:
+    """A number for each label that is the same for the same word, in every process."""
+    return each_text(labels, _place, pa.int64())
+
+
+def _place(label: str) -> int:
+    return int.from_bytes(sha256(word_of(label).encode()).digest()[:7], "big")
 
 
 @dataclass

@@ -31,6 +31,7 @@ from eddyline.algebra.stream import (
     StreamSelect,
 )
 from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tag_groups import RunningGroups
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
 from eddyline.errors import NotSupported
 from eddyline.log import adding
@@ -41,7 +42,7 @@ SLICES = adding.SLICES
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
-_TO_STREAM = (RStream, IStream, DStream)
+_TO_STREAM = (RStream, IStream, DStream, RunningGroups)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class _Cutter:
 
     def rest_of(self, plan: Operator) -> Operator:
         """The plan of the last stage, everything that must be a stage of its own cut off below it."""
-        if isinstance(plan, RelationChanges | RStream | IStream | DStream):
+        if isinstance(plan, RelationChanges | RStream | IStream | DStream | RunningGroups):
             return plan.with_inputs(self._windows(plan.inputs[0]))
         if isinstance(plan, StreamLookup):
             # several tables are looked up at once: a tuple meets all of them as they stand

@@ -11,12 +11,13 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
+from eddyline.algebra.tag_groups import RunningGroups
 from eddyline.algebra.window import Scan
 from eddyline.log.results import StageResult
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
-from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
+from eddyline.spark.evaluate.desired import Desired, desired_groups, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
@@ -178,6 +179,8 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
         return desired_windows(plan, view)
     if isinstance(plan, StreamLookup | StreamMatch):
         return desired_lookup(plan, view)
+    if isinstance(plan, RunningGroups):
+        return desired_groups(plan, view)
     if stage.kind == RELATION or is_relation(plan):
         return desired_relation(plan, view)
     assert isinstance(plan, RStream | IStream | DStream)

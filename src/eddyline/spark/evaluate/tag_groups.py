@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from eddyline.algebra.expression import Column
-from eddyline.algebra.tag_groups import LABEL, RUNS, WindowTagGroups
+from eddyline.algebra.tag_groups import LABEL, RUNS, Everything, WindowTagGroups
 from eddyline.columnar.tag_groups import NOTHING
+from eddyline.log.segment import INDEX
+from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.frames import grouped
 from eddyline.spark.evaluate.relational import names_in
-from eddyline.spark.evaluate.windows import Windows
+from eddyline.spark.evaluate.tuples import log_of, tuples
+from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import spark_sql
 
 #: the place of a tuple in its window, its marks, and the number of its run
@@ -46,6 +49,16 @@ def tag_groups(node: WindowTagGroups, windows: Windows) -> Windows:
     told = read.selectExpr("*", f"{spark_sql(node.labelled, _as_named)} AS c{width + 1}")
     joined = numbered.join(told, [*head, _RUN]).where(f"{_PLACE} BETWEEN _first AND _last")
     return windows.with_rows(joined.select(*head, *(f"c{i}" for i in range(width + 3))), width + 3)
+
+
+def everything(node: Everything, batch: Batch) -> Windows:
+    """All tuples that stand, as one window; who came before the query was created is none of its business."""
+    rows = tuples(node.input, batch)
+    if since := batch.since.get(log_of(node.input, batch).name):
+        rows = rows.where(f"{INDEX} > {since}")
+    width = len(node.schema)
+    listed = batch.frames.range(0, 1).selectExpr(f"id AS {T}")
+    return Windows(rows.selectExpr(f"0L AS {T}", *columns_of(width)), listed, (T,), width)
 
 
 def _field(number: int) -> str:

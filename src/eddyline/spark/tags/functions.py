@@ -17,7 +17,7 @@ from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.columnar import tags
 from eddyline.columnar.closeness import Comparison
 from eddyline.columnar.tag_groups import divided as divided_into_groups
-from eddyline.columnar.tag_groups import labelled
+from eddyline.columnar.tag_groups import labelled, places
 from eddyline.kernels.functions import content_of, path_of
 from eddyline.log.storage import Storage
 
@@ -75,6 +75,11 @@ def tag_groups(function: TagFunction, untagged: bool) -> tuple[UserCall, UserCal
         divided = _compared_by_the_user("groups", comparison, untagged, function.definition)
     label = _made("labelled", (STRING,), STRING, labelled)
     return _call(divided, Column(RUNS, STRING)), _call(label, Column(LABEL, STRING))
+
+
+def place_of_group(label: TypedExpr) -> TypedExpr:
+    """A number that stands for the group with a label."""
+    return _call(_made("places", (STRING,), BIGINT, places), label)
 
 
 def _compared_by_the_user(name: str, comparison: Comparison, untagged: bool, users: UserFunction) -> UserFunction:

@@ -49,12 +49,12 @@ from eddyline.algebra.tag import (
     TagSelection,
     WindowTagAggregation,
 )
-from eddyline.algebra.tag_groups import WindowTagGroups
+from eddyline.algebra.tag_groups import Everything, RunningGroups, WindowTagGroups
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
 from eddyline.spark.tags import functions as of
-from eddyline.spark.tags.places import renamed, with_order, with_places
+from eddyline.spark.tags.places import renamed, with_order, with_places, with_ticks
 
 #: makes a search among marks of what a query asks of tags
 Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
@@ -64,7 +64,6 @@ _LEAVES = (StreamReceive, StreamAcquire)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
 _LATER = {
     TagJoin: "a tag join",
-    TagAggregation: "GROUP BY TAG without a window",
 }
 
 
@@ -132,6 +131,8 @@ class _Lowering:
             return self._aggregation(node, below[0])
         if isinstance(node, WindowTagAggregation):
             return self._tag_aggregation(node, below[0])
+        if isinstance(node, TagAggregation):
+            return self._running(node, below[0])
         if all(each.marks is None for each in below):
             return _Lowered(node.with_inputs(*(each.plan for each in below)), None)
         if isinstance(node, TaggedObjectSelection):
@@ -250,27 +251,49 @@ class _Lowering:
         return _Lowered(WindowProject((*shown, marks), groups), Column(marks.name, STRING))
 
     def _tag_aggregation(self, node: WindowTagAggregation, below: _Lowered) -> _Lowered:
-        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns."""
         plan, order = with_order(below.plan)
+        made, marks = self._tag_groups(node, _Lowered(plan, below.marks), order)
+        return _Lowered(made, marks)
+
+    def _running(self, node: TagAggregation, below: _Lowered) -> _Lowered:
+        """The same over all tuples in the order in which they came; a group has the tick of its latest tuple."""
+        plan, tick, index = with_ticks(below.plan)
+        latest = Named(Aggregate("max", (tick,), BIGINT), "$latest")
+        everything = _Lowered(Everything(cast(StreamOp, plan)), below.marks)
+        made, marks = self._tag_groups(node, everything, (index,), (latest,))
+        place = Named(of.place_of_group(Column(GROUP_LABEL, STRING)), "$place")
+        fields = [field for field in made.schema.fields if field.name != latest.name]
+        columns = (place, Named(Column(latest.name, BIGINT), latest.name), *(Named(_column(f), f.name) for f in fields))
+        return _Lowered(RunningGroups(WindowProject(columns, made)), marks)
+
+    def _tag_groups(
+        self,
+        node: WindowTagAggregation | TagAggregation,
+        below: _Lowered,
+        order: tuple[TypedExpr, ...],
+        more: tuple[Named, ...] = (),
+    ) -> tuple[WindowProject, Column]:
+        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns."""
         group, label, matching, all_of = "$group", "$label", self._name(), self._name()
         groups = WindowTagGroups(
             below.marks or Literal(None, STRING),
             order,
             *of.tag_groups(node.function, node.untagged),
             (group, label, matching),
-            cast(WindowOp, plan),
+            cast(WindowOp, below.plan),
         )
         keys = (Named(Column(group, BIGINT), "$key0"), Named(Column(label, STRING), "$key1"))
         plain = tuple(Named(column.expr, f"$aggregate{i}") for i, column in enumerate(node.aggregates))
         collected = Named(_collected(Column(matching, STRING)), all_of)
-        aggregated = WindowAggregation(keys, (*plain, collected), groups)
+        aggregated = WindowAggregation(keys, (*plain, *more, collected), groups)
         reads = [frozenset[int](), *(_reads(column.expr, node.input.schema) for column in node.aggregates)]
         marks = Named(of.of_tag_group(Column(all_of, STRING), reads), self._name())
         shown = [
             Named(Column("$key1", STRING), GROUP_LABEL),
             *(Named(Column(p.name, p.expr.type), a.name) for p, a in zip(plain, node.aggregates, strict=True)),
+            *(Named(Column(column.name, column.expr.type), column.name) for column in more),
         ]
-        return _Lowered(WindowProject((*shown, marks), aggregated), Column(marks.name, STRING))
+        return WindowProject((*shown, marks), aggregated), Column(marks.name, STRING)
 
     def _distinct(self, node: WindowDistinct, below: _Lowered) -> _Lowered:
         assert below.marks is not None

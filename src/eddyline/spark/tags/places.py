@@ -20,24 +20,25 @@ _PASSING = (StreamSelect, WindowSelect, TimeWindow, HopWindow, RowWindow, LoopWi
 
 def with_order(plan: Operator) -> tuple[Operator, tuple[TypedExpr, ...]]:
     """Windows over one log with columns that put their tuples in order: by tick and index, in windows of rows by index."""
-    made, tick, index = _with_both(plan)
+    made, tick, index = with_ticks(plan)
     by_rows = any(isinstance(operator, RowWindow) for operator in plan.walk())
     return made, (index,) if by_rows else (tick, index)
 
 
-def _with_both(plan: Operator) -> tuple[Operator, Column, Column]:
+def with_ticks(plan: Operator) -> tuple[Operator, Column, Column]:
+    """A chain over one log with the ticks and indexes of its tuples, wherever they are among its columns."""
     if isinstance(plan, _LEAVES):
         relation = plan.declared.fields[0].relation
         return with_places(plan), Column(TICK, BIGINT, relation), Column(INDEX, BIGINT, relation)
     if isinstance(plan, _PASSING):
-        below, tick, index = _with_both(plan.input)
+        below, tick, index = with_ticks(plan.input)
         return plan.with_inputs(below), tick, index
     if isinstance(plan, StreamAlias | WindowAlias):
-        below, tick, index = _with_both(plan.input)
+        below, tick, index = with_ticks(plan.input)
         relation = plan.relation
         return plan.with_inputs(below), replace(tick, relation=relation), replace(index, relation=relation)
     if isinstance(plan, StreamProject | WindowProject):
-        below, tick, index = _with_both(plan.input)
+        below, tick, index = with_ticks(plan.input)
         columns = (*plan.columns, Named(tick, f"${TICK}"), Named(index, f"${INDEX}"))
         made = replace(plan, columns=columns, input=cast(Any, below))
         return made, Column(f"${TICK}", BIGINT), Column(f"${INDEX}", BIGINT)
