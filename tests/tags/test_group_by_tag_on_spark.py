@@ -79,9 +79,7 @@ def test_windows(
     st.sampled_from(ATTACHED),
     st.sampled_from([1, 2, 3, 5, 100]),
 )
-def test_running(
-    s: list[str], source: str, function: str, untagged: bool, attached: str, batch_rows: int
-) -> None:
+def test_running(s: list[str], source: str, function: str, untagged: bool, attached: str, batch_rows: int) -> None:
     grouped = f"GROUP BY TAG {function}{' WITH UNTAGGED' if untagged else ''} WITH TAGS"
     sql = f"{OWN} {attached} CREATE QUERY q AS SELECT TAG, COUNT(*) AS n, SUM(a) AS m FROM {source} {grouped};"
     files = {"s.jsonl": s, "r.jsonl": [], "own.py": [CODE]}

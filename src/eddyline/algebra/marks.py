@@ -21,6 +21,8 @@ from eddyline.algebra.tag import Applicability, TickTag
 MARKS = "$tags"
 #: what the column is called that tells tick-tags from tuples, where both are in one stream
 KIND = "$kind"
+#: what stands there in front of a stix, whose tags the row tells too
+STIX = "stix "
 #: what made a tag: somebody who put it into the stream, or a query that tags tuple by tuple
 GIVEN, MADE = 0, 1
 

@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ import pyarrow as pa
 from eddyline.algebra.dictionary import word_of
 from eddyline.algebra.marks import Marks, read, written
 from eddyline.columnar.closeness import Comparison, Floats, Numbers, added_up, objects_of
-from eddyline.columnar.tags import each_text
+from eddyline.columnar.tags import each_text, number_of
 
 #: what a run has for marks if its tuples have none
 NOTHING = "null"
@@ -43,11 +42,7 @@ def labelled(labels: pa.Array) -> pa.Array:
 
 def places(labels: pa.Array) -> pa.Array:
     """A number for each label that is the same for the same word, in every process."""
-    return each_text(labels, _place, pa.int64())
-
-
-def _place(label: str) -> int:
-    return int.from_bytes(sha256(word_of(label).encode()).digest()[:7], "big")
+    return each_text(labels, lambda label: number_of(word_of(label)), pa.int64())
 
 
 @dataclass

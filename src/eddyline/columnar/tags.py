@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -89,6 +90,11 @@ def each_text(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType
     encoded = array.dictionary_encode()
     made = pa.array([compute(text) for text in encoded.dictionary.to_pylist()], type_)
     return made.take(encoded.indices)
+
+
+def number_of(text: str) -> int:
+    """A number that stands for a text, and is the same in every process."""
+    return int.from_bytes(sha256(text.encode()).digest()[:7], "big")
 
 
 def selected(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:

@@ -32,6 +32,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.tag_groups import RunningGroups
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
 from eddyline.errors import NotSupported
 from eddyline.log import adding
@@ -42,7 +43,7 @@ SLICES = adding.SLICES
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
-_TO_STREAM = (RStream, IStream, DStream, RunningGroups)
+_TO_STREAM = (RStream, IStream, DStream, RunningGroups, TagMatches)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,8 @@ class _Cutter:
         """The plan of the last stage, everything that must be a stage of its own cut off below it."""
         if isinstance(plan, RelationChanges | RStream | IStream | DStream | RunningGroups):
             return plan.with_inputs(self._windows(plan.inputs[0]))
+        if isinstance(plan, TagMatches):
+            return plan.with_inputs(self._tuples(plan.left), self._tuples(plan.right))
         if isinstance(plan, StreamLookup):
             # several tables are looked up at once: a tuple meets all of them as they stand
             several = isinstance(plan.input, StreamLookup)

@@ -50,9 +50,11 @@ from eddyline.algebra.tag import (
     WindowTagAggregation,
 )
 from eddyline.algebra.tag_groups import Everything, RunningGroups, WindowTagGroups
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
+from eddyline.spark.tags import comparing
 from eddyline.spark.tags import functions as of
 from eddyline.spark.tags.places import renamed, with_order, with_places, with_ticks
 
@@ -62,9 +64,6 @@ Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
 _TAG = "#"
 _LEAVES = (StreamReceive, StreamAcquire)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
-_LATER = {
-    TagJoin: "a tag join",
-}
 
 
 def has_tags(plan: Operator) -> bool:
@@ -92,6 +91,8 @@ def lowered_tags(plan: Operator, searching: Searching) -> Operator:
     has rows of tags alone.
     """
     making = _Lowering(searching)
+    if isinstance(plan, TagJoin):
+        return making.matches(plan)
     if not isinstance(plan, TagSelection):
         stream, told, kind = making.elements(plan)
         return _shown(plan, stream, told, kind)
@@ -121,7 +122,6 @@ class _Lowering:
         self._numbers = count(1)
 
     def of(self, node: Operator) -> _Lowered:
-        _refuse(node)
         if isinstance(node, _LEAVES):
             return self._leaf(node)
         below = [self.of(operator) for operator in node.inputs]
@@ -151,6 +151,26 @@ class _Lowering:
             return self._to_stream(node, below[0])
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
 
+    def matches(self, node: TagJoin) -> TagMatches:
+        """The plan of a tag join: the marks of both sides are their last columns."""
+        sides = []
+        for side in (node.left, node.right):
+            below = self.of(side)
+            marks = Literal(None, STRING) if below.marks is None else below.marks
+            sides.append(cast(StreamOp, _settled(side, replace(below, marks=marks))))
+        left, right = sides
+        compared, counted = comparing.comparing(node.function)
+        return TagMatches(
+            (comparing.tags_of(node.left.schema.names), comparing.tags_of(node.right.schema.names)),
+            compared,
+            counted,
+            comparing.number_of_match(),
+            node.left_range,
+            node.right_range,
+            left,
+            right,
+        )
+
     def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
         """A stream with its tags as rows: the plan, the tags that are told with a row, and what kind of row it is."""
         if isinstance(node, _LEAVES):
@@ -163,7 +183,6 @@ class _Lowering:
         if isinstance(node, StreamAlias):
             plan, told, kind = self.elements(node.input)
             return node.with_inputs(plan), renamed(told, node.relation), renamed(kind, node.relation)
-        _refuse(node)
         if not isinstance(node, Tagger):
             raise NotSupported(
                 "SELECT TAGS with conditions on tuples runs on the reference engine only, so far",
@@ -261,7 +280,7 @@ class _Lowering:
         latest = Named(Aggregate("max", (tick,), BIGINT), "$latest")
         everything = _Lowered(Everything(cast(StreamOp, plan)), below.marks)
         made, marks = self._tag_groups(node, everything, (index,), (latest,))
-        place = Named(of.place_of_group(Column(GROUP_LABEL, STRING)), "$place")
+        place = Named(comparing.place_of_group(Column(GROUP_LABEL, STRING)), "$place")
         fields = [field for field in made.schema.fields if field.name != latest.name]
         columns = (place, Named(Column(latest.name, BIGINT), latest.name), *(Named(_column(f), f.name) for f in fields))
         return _Lowered(RunningGroups(WindowProject(columns, made)), marks)
@@ -278,7 +297,7 @@ class _Lowering:
         groups = WindowTagGroups(
             below.marks or Literal(None, STRING),
             order,
-            *of.tag_groups(node.function, node.untagged),
+            *comparing.tag_groups(node.function, node.untagged),
             (group, label, matching),
             cast(WindowOp, below.plan),
         )
@@ -319,12 +338,6 @@ class _Lowering:
         plan = _settled(original, below)
         field = plan.schema.fields[-1]
         return _Lowered(node.with_inputs(plan), _column(field))
-
-
-def _refuse(node: Operator) -> None:
-    what = _LATER.get(type(node))
-    if what is not None:
-        raise NotSupported(f"{what} runs on the reference engine only, so far", hint="use --engine reference")
 
 
 def _settled(original: Operator, made: _Lowered) -> Operator:

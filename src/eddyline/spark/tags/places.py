@@ -19,7 +19,7 @@ _PASSING = (StreamSelect, WindowSelect, TimeWindow, HopWindow, RowWindow, LoopWi
 
 
 def with_order(plan: Operator) -> tuple[Operator, tuple[TypedExpr, ...]]:
-    """Windows over one log with columns that put their tuples in order: by tick and index, in windows of rows by index."""
+    """Windows over one log with columns that put their tuples in order: by tick and index, windows of rows by index."""
     made, tick, index = with_ticks(plan)
     by_rows = any(isinstance(operator, RowWindow) for operator in plan.walk())
     return made, (index,) if by_rows else (tick, index)
