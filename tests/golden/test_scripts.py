@@ -25,8 +25,7 @@ def _scripts(wanted: Callable[[Script], bool]) -> list[object]:
 
 
 RUNNING = _scripts(lambda script: script.error is None)
-#: joins and groups by tags are the reference engine's alone, so far
-NOT_ON_SPARK = frozenset(
+ON_SPARK = frozenset(
     f"tags/{name}"
     for name in (
         "fig5b_tag_join",
@@ -36,7 +35,7 @@ NOT_ON_SPARK = frozenset(
         "tag_join_windows",
     )
 )
-ON_SPARK = _scripts(lambda script: script.error is None and script.name not in NOT_ON_SPARK)
+ON_SPARK = RUNNING
 FAILING = _scripts(lambda script: script.error is not None)
 EXPLAINED = _scripts(lambda script: bool(script.algebra))
 
@@ -103,12 +102,6 @@ def test_members_of_query_classes_agree(
     """With every query in a class, as far as it can be."""
     monkeypatch.setenv("EDDYLINE_SHARE_FROM", "1")
     _check_fold("spark", script, tmp_path, 4)
-
-
-@pytest.mark.parametrize("script", _scripts(lambda script: script.name in NOT_ON_SPARK))
-def test_spark_says_what_it_cannot_do(spark: object, script: Script, tmp_path: Path) -> None:
-    with pytest.raises(EddylineError, match="reference engine only"):
-        run_script("spark", script, tmp_path, 4)
 
 
 def _check_fold(engine: str, script: Script, folder: Path, batch_rows: int) -> None:

@@ -18,6 +18,7 @@ from eddyline.errors import NotSupported
 from eddyline.session import Session
 from eddyline.session.spark_run import SparkRun
 from laws.without_spark import kernels_alone
+from tags.busy_streams import busy
 from tags.tag_streams import tag
 from tags.test_spark_laws import ATTACHED, LAW, lines, run, tags_in_any_order
 
@@ -114,3 +115,17 @@ def test_what_was_aggregated_before_is_left_to_the_reference() -> None:
     query = "SELECT TAG, COUNT(*) FROM (SELECT a, COUNT(*) AS n FROM s [RANGE 3 SEC] GROUP BY a) GROUP BY TAG EQUALITY"
     with kernels_alone(), pytest.raises(NotSupported, match="aggregated or joined"):
         run(SparkRun, f"CREATE QUERY q AS {query};", {"s.jsonl": [], "r.jsonl": []}, 1)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("source", ["s", WINDOWS[0], WINDOWS[2], WINDOWS[3]])
+def test_busy_streams(function: str, source: str) -> None:
+    # of a relation's row that stays while its tags change, an engine may tell either tags when it leaves
+    shown = "" if "RANGE" in source else " WITH TAGS"
+    query = f"SELECT TAG, COUNT(*) AS n, SUM(a) AS m FROM {source} GROUP BY TAG {function}{shown}"
+    sql = f"{OWN} CREATE QUERY q AS {query};"
+    files = {"s.jsonl": busy(5, 60), "r.jsonl": [], "own.py": [CODE]}
+    expected, _ = run(Session, sql, files, 7)
+    with kernels_alone():
+        found, _ = run(SparkRun, sql, files, 7)
+    assert _shown(found["q"]) == _shown(expected["q"])
