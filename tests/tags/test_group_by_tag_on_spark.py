@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from eddyline.algebra.marks import mark_of, written
 from eddyline.algebra.tag import TagFunction
-from eddyline.columnar.closeness import Comparison
-from eddyline.columnar.tag_groups import divided
 from eddyline.errors import NotSupported
+from eddyline.kernels.tag_closeness import Comparison
+from eddyline.kernels.tag_groups import divided
 from eddyline.session import Session
 from eddyline.session.spark_run import SparkRun
 from laws.without_spark import kernels_alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eddyline.algebra.expression import Column
 from eddyline.algebra.tag_groups import LABEL, RUNS, Everything, WindowTagGroups
-from eddyline.columnar.tag_groups import NOTHING
+from eddyline.kernels.tag_groups import NOTHING
 from eddyline.log.segment import INDEX
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.frames import grouped

@@ -12,9 +12,9 @@ from eddyline.algebra.tag_groups import LABEL, RUNS
 from eddyline.algebra.tag_matches import ALL_OF_ONE, ALL_OF_OTHER, BOTH, ONE, OTHER, PAIR, TAGS
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
-from eddyline.columnar import tag_groups as groups
-from eddyline.columnar import tag_matches as matches
-from eddyline.columnar.closeness import Comparison
+from eddyline.kernels import tag_groups as groups
+from eddyline.kernels import tag_matches as matches
+from eddyline.kernels.tag_closeness import Comparison
 from eddyline.spark.tags.functions import call, made, made_over
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from eddyline.algebra.dictionary import word_of
 from eddyline.algebra.marks import MarkText, read, written
-from eddyline.columnar.closeness import Comparison, objects_of
 from eddyline.columnar.tags import each_text, number_of
+from eddyline.kernels.tag_closeness import Comparison, objects_of
 
 
 def listed(names: Sequence[str], tags: pa.Array) -> pa.Array:

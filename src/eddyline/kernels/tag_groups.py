@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from eddyline.algebra.dictionary import word_of
 from eddyline.algebra.marks import Marks, read, written
-from eddyline.columnar.closeness import Comparison, Floats, Numbers, added_up, objects_of
 from eddyline.columnar.tags import each_text, number_of
+from eddyline.kernels.tag_closeness import Comparison, Floats, Numbers, added_up, objects_of
 
 #: what a run has for marks if its tuples have none
 NOTHING = "null"
