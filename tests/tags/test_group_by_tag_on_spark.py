@@ -120,7 +120,7 @@ def test_what_was_aggregated_before_is_left_to_the_reference() -> None:
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("source", ["s", WINDOWS[0], WINDOWS[2], WINDOWS[3]])
 def test_busy_streams(function: str, source: str) -> None:
-    # of a relation's row that stays while its tags change, an engine may tell either tags when it leaves
+    # a row of a relation that keeps its values and changes its tags is not told again on Spark (0011, what is left)
     shown = "" if "RANGE" in source else " WITH TAGS"
     query = f"SELECT TAG, COUNT(*) AS n, SUM(a) AS m FROM {source} GROUP BY TAG {function}{shown}"
     sql = f"{OWN} CREATE QUERY q AS {query};"
