@@ -68,7 +68,7 @@ ATTACHED = [
 ]
 
 tags = st.fixed_dictionaries(
-    {"content": st.sampled_from(["Joyful", "Sad", "Sad", "Late"])},
+    {"content": st.sampled_from(["Joyful", "Sad", "Sad", "Late", "Happy", " sad"])},
     optional={
         "sign": st.sampled_from(["+", "-"]),
         "lifespan": st.sampled_from(["I", 1, 3, 8]),

@@ -21,6 +21,8 @@ from eddyline.algebra.tag import Applicability, TickTag
 MARKS = "$tags"
 #: what the column is called that tells tick-tags from tuples, where both are in one stream
 KIND = "$kind"
+#: what stands there in front of a stix, whose tags the row tells too
+STIX = "stix "
 #: what made a tag: somebody who put it into the stream, or a query that tags tuple by tuple
 GIVEN, MADE = 0, 1
 
@@ -157,6 +159,11 @@ def grouped(rows: Iterable[Marks], reads: Sequence[Sequence[int]]) -> Marks:
     """The marks of an aggregate: the tags of all tuples of the group, each once, in the order in which they came."""
     moved = (mark.on(_moved(mark.fields, reads) or None) for marks in rows for mark in marks)
     return tuple(sorted(merged(moved), key=_when))
+
+
+def of_tag_group(rows: Iterable[Marks], reads: Sequence[Sequence[int]]) -> Marks:
+    """The marks of a tag group's aggregate: a tag is first all that it is on in the group, and then moves."""
+    return grouped([merged(mark for marks in rows for mark in marks)], reads)
 
 
 def of_copies(rows: Iterable[Marks]) -> Marks:

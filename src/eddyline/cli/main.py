@@ -54,7 +54,7 @@ def run(
         typer.Option(
             envvar="EDDYLINE_ENGINE",
             help="What runs the queries: Spark, or the reference engine in this process. Default: spark, and reference "
-            "for scripts with tags.",
+            "for what of tags it alone can do.",
             show_default=False,
         ),
     ] = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import lru_cache, partial
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -93,25 +94,31 @@ def _of_pairs(left: pa.Array, right: pa.Array, of_both: Callable[[str | None, st
 def grouped(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """Marks of an aggregate from those of its tuples, which follow each other with commas between."""
     sources = _constant(reads)
-    return _each(tags, lambda text: of.written(of.grouped(of.read_all(text), sources)))
+    return each_text(tags, lambda text: of.written(of.grouped(of.read_all(text), sources)))
+
+
+def of_tag_group(tags: pa.Array, reads: pa.Array) -> pa.Array:
+    """The same of a tag group, which has those of its tuples' marks that match."""
+    sources = _constant(reads)
+    return each_text(tags, lambda text: of.written(of.of_tag_group(of.read_all(text), sources)))
 
 
 def of_copies(tags: pa.Array) -> pa.Array:
     """Marks of a tuple that stands for several alike."""
-    return _each(tags, lambda text: of.written(of.of_copies(of.read_all(text))))
+    return each_text(tags, lambda text: of.written(of.of_copies(of.read_all(text))))
 
 
 def counted(tags: pa.Array, which: pa.Array) -> pa.Array:
     """How many tags tuples carry; `which` is a constant: the sign and the field, as JSON."""
     sign, field = _constant(which) or (None, None)
-    found = _each(tags, lambda text: of.counted(of.read_all(text), sign, field), pa.int64())
+    found = each_text(tags, lambda text: of.counted(of.read_all(text), sign, field), pa.int64())
     return pc.fill_null(found, 0)
 
 
 def scored(tags: pa.Array, which: pa.Array) -> pa.Array:
     """What the signs of the tags that tuples carry add up to; `which` is a constant: the field, as JSON."""
     field = _constant(which)
-    return _each(tags, lambda text: of.scored(of.read_all(text), field), pa.float64())
+    return each_text(tags, lambda text: of.scored(of.read_all(text), field), pa.float64())
 
 
 def added(tags: pa.Array, tick: pa.Array, index: pa.Array, rest: pa.Array) -> pa.Array:
@@ -134,7 +141,7 @@ def _constant(array: pa.Array) -> Any:
     return json.loads(array[0].as_py()) if len(array) else None
 
 
-def _each(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | None = None) -> pa.Array:
+def each_text(array: pa.Array, compute: Callable[[str], Any], type_: pa.DataType | None = None) -> pa.Array:
     """A function of texts, computed once for each of them; nothing of nothing."""
     type_ = type_ or pa.string()
     if array.null_count == len(array):
@@ -169,17 +176,22 @@ def _text_of_each(tags: pa.Array, compute: Callable[[str], str | None]) -> pa.Ar
         return pa.nulls(len(tags), pa.string())
     one = _is_one(tags)
     if not pc.any(one).as_py():
-        return _each(tags, compute)
-    alike = _each(pc.replace_substring_regex(pc.if_else(one, tags, None), _NUMBERS, _ANY_NUMBERS), compute)
+        return each_text(tags, compute)
+    alike = each_text(pc.replace_substring_regex(pc.if_else(one, tags, None), _NUMBERS, _ANY_NUMBERS), compute)
     numbers = pc.struct_field(pc.extract_regex(tags, f"(?P<n>{_NUMBERS})"), "n")
     found = pc.binary_join_element_wise(numbers, pc.utf8_slice_codeunits(alike, len(_ANY_NUMBERS)), "")
     others = pc.and_not(pc.is_valid(tags), one)
-    return pc.coalesce(found, _each(pc.if_else(others, tags, None), compute)) if pc.any(others).as_py() else found
+    return pc.coalesce(found, each_text(pc.if_else(others, tags, None), compute)) if pc.any(others).as_py() else found
+
+
+def number_of(text: str) -> int:
+    """A number that stands for a text, and is the same in every process."""
+    return int.from_bytes(sha256(text.encode()).digest()[:7], "big")
 
 
 def selected(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Those of the marks that satisfy a search, each for itself."""
-    each = _each if _reads_numbers(search) else _text_of_each
+    each = each_text if _reads_numbers(search) else _text_of_each
     return each(tags, lambda text: of.written([mark for mark in of.read(text) if search((mark,))]))
 
 
@@ -187,7 +199,7 @@ def found(search: Callable[[of.Marks], bool], tags: pa.Array) -> pa.Array:
     """Whether marks satisfy a search; no marks do not."""
     if not _reads_numbers(search):  # then it is the same for all that say the same
         tags = pc.replace_substring_regex(tags, _NUMBERS, _ANY_NUMBERS)
-    return pc.fill_null(_each(tags, _searched(search), pa.bool_()), False)
+    return pc.fill_null(each_text(tags, _searched(search), pa.bool_()), False)
 
 
 def _reads_numbers(search: Callable[[of.Marks], bool]) -> bool:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra import marks
-from eddyline.algebra.answer import Answer, RelationAnswer, TagAnswer, TagView, TupleAnswer, WindowAnswer
-from eddyline.algebra.marks import KIND, MARKS
+from eddyline.algebra.answer import Answer, RelationAnswer, StixAnswer, TagAnswer, TagView, TupleAnswer, WindowAnswer
+from eddyline.algebra.marks import KIND, MARKS, STIX
 from eddyline.log.dealt import is_dealt
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
@@ -316,21 +316,22 @@ def _told(shape: Reading, table: pa.Table) -> Iterator[Answer]:
 
     What a query has made for a tuple is told once: a correction of the tuple that keeps it does not tell it again.
     """
-    is_tag = pc.equal(table.column(KIND), "#")
-    tuples = table.filter(pc.invert(is_tag))
+    tuples = table.filter(pc.equal(table.column(KIND), "+"))
     by_index = {answer.index: answer for answer in _tuples(shape, tuples) if isinstance(answer, TupleAnswer)}
     ordered = table.sort_by([(INDEX, "ascending"), (KIND, "descending"), (DIFF, "ascending")])
     known: set[tuple[int, str]] = set()
     said: list[tuple[int, Answer]] = []
     columns = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF, KIND, MARKS))
     for index, tick, diff, kind, text in zip(*columns, strict=True):
+        if kind.startswith(STIX):
+            said.append((index, StixAnswer(shape.query, tick, kind.removeprefix(STIX))))
         for mark in marks.read(text):
             made = mark.number, mark.tagger
             if diff < 0:
                 known.add(made)
             elif not (mark.made and made in known):
                 said.append((index, TagAnswer(shape.query, tick, mark.tick_tag)))
-        if kind != "#" and index in by_index and (diff > 0 or by_index[index].op == "-"):
+        if kind == "+" and index in by_index and (diff > 0 or by_index[index].op == "-"):
             said.append((index, by_index.pop(index)))
     yield from (answer for _, answer in said)
 

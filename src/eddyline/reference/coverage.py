@@ -65,7 +65,7 @@ class Coverage:
 
     def active_tags(self) -> set[TickTag]:
         """The tags that may cover tuples which are to come."""
-        return {active.tag for active in self._active if not active.used_up}
+        return {active.tag for active in self._active if not self._is_over(active)}
 
     def waiting_contents(self) -> list[str]:
         """What the attachments say that have found no tuple yet."""

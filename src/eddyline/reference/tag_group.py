@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from eddyline.algebra.dictionary import Dictionary, word_of
@@ -59,7 +60,7 @@ class TagGroups:
 
     def _closest(self, row: Row) -> TagGroup:
         contents = [mark.tag.content for mark in row.marks]
-        rated = [(sum(self._close(content, group) for content in contents), group) for group in self.groups]
+        rated = [(_added_up(self._close(content, group) for content in contents), group) for group in self.groups]
         best = max((rate for rate, _ in rated), default=0.0)
         if best > 0:
             return next(group for rate, group in rated if rate == best)
@@ -81,3 +82,11 @@ class TagGroups:
         close = self._closeness(content, group.founder)
         # a word is always close to itself, even if too few objects carry it to reach a threshold
         return max(close, 1.0) if word_of(content) == word_of(group.founder) else close
+
+
+def _added_up(parts: Iterable[float]) -> float:
+    """One after the other: sum() rounds in another way from Python 3.12 on, and ties must be the same everywhere."""
+    total = 0.0
+    for part in parts:
+        total += part
+    return total

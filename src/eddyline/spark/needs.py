@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
 from eddyline.log.results import Results
 from eddyline.spark.numbering import unwritten
@@ -115,9 +116,11 @@ def _reaches(plan: Operator) -> Sequence[Reach] | None:
     """How far the windows over each stream reach; None if one of them has no bound."""
     found = []
     for node in plan.walk():
+        if isinstance(node, TagMatches):
+            found += [Reach(log, -node.reach - 2, 0, 1) for log in map(_log_below, node.inputs)]
         if not isinstance(node, WindowOp) or not any(isinstance(child, StreamOp) for child in node.inputs):
             continue
-        log = next(op.name for op in node.walk() if isinstance(op, StreamReceive | StreamAcquire))
+        log = _log_below(node)
         if isinstance(node, TimeWindow):
             found.append(Reach(log, node.scope.start, node.scope.end, node.pace))
         elif isinstance(node, HopWindow):
@@ -132,3 +135,7 @@ def _reaches(plan: Operator) -> Sequence[Reach] | None:
 
 def _intervals(plan: Operator) -> list[int]:
     return [op.interval for op in plan.walk() if isinstance(op, Scan) and op.interval is not None]
+
+
+def _log_below(node: Operator) -> str:
+    return next(op.name for op in node.walk() if isinstance(op, StreamReceive | StreamAcquire))

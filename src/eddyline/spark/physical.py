@@ -31,6 +31,7 @@ from eddyline.algebra.stream import (
     StreamReceive,
     StreamSelect,
 )
+from eddyline.algebra.tag_groups import WindowTagGroups
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -147,6 +148,9 @@ class _Description:
     def distinct(self, node: WindowDistinct) -> str:
         return _at_changes(node) if self._lifetimes else "in each window"
 
+    def tag_groups(self, node: WindowTagGroups) -> str:
+        return _at_changes(node) if self._lifetimes else "for each window at once, by the marks that it has"
+
     def sort(self, node: WindowSort) -> str:
         if node.limit is None and not node.offset:
             return "rows get their order when they are written"
@@ -215,6 +219,7 @@ _REMARKS: dict[type[Operator], Callable[[_Description, Any], str]] = {
     LatestRowsWindow: _Description.latest_rows,
     WindowAggregation: _Description.aggregation,
     WindowDistinct: _Description.distinct,
+    WindowTagGroups: _Description.tag_groups,
     WindowSort: _Description.sort,
     WindowCrossProduct: _Description.product,
     WindowJoin: _Description.product,

@@ -31,6 +31,8 @@ from eddyline.algebra.stream import (
     StreamSelect,
 )
 from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tag_groups import RunningGroups
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Scan
 from eddyline.errors import NotSupported
 from eddyline.log import adding
@@ -41,7 +43,7 @@ SLICES = adding.SLICES
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
-_TO_STREAM = (RStream, IStream, DStream)
+_TO_STREAM = (RStream, IStream, DStream, RunningGroups, TagMatches)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def numbered_by(name: str) -> str:
 
 def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
     """The stages of a query, each after those whose logs it reads; the last one is the query's own."""
-    if plan.tagged or any(isinstance(op, Tagger) or "tag" in type(op).__module__ for op in plan.walk()):
+    if plan.tagged or any(isinstance(op, Tagger) or type(op).__module__.endswith(".tag") for op in plan.walk()):
         raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
     stages: list[Stage] = []
     stages.append(_Cutter(name, stages).stage(name, plan, columns))
@@ -116,8 +118,10 @@ class _Cutter:
 
     def rest_of(self, plan: Operator) -> Operator:
         """The plan of the last stage, everything that must be a stage of its own cut off below it."""
-        if isinstance(plan, RelationChanges | RStream | IStream | DStream):
+        if isinstance(plan, RelationChanges | RStream | IStream | DStream | RunningGroups):
             return plan.with_inputs(self._windows(plan.inputs[0]))
+        if isinstance(plan, TagMatches):
+            return plan.with_inputs(self._tuples(plan.left), self._tuples(plan.right))
         if isinstance(plan, StreamLookup):
             # several tables are looked up at once: a tuple meets all of them as they stand
             several = isinstance(plan.input, StreamLookup)

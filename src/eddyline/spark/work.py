@@ -11,18 +11,21 @@ from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
+from eddyline.algebra.tag_groups import RunningGroups
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import Scan
 from eddyline.log.results import StageResult
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
-from eddyline.spark.evaluate.desired import Desired, desired_relation, desired_stream, desired_windows
+from eddyline.spark.evaluate.desired import Desired, desired_groups, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
 from eddyline.spark.evaluate.kept import Correctable, changes_of_slices, correctable_or_reason
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
+from eddyline.spark.evaluate.tag_matches import desired_matches, matches_difference
 from eddyline.spark.evaluate.tuples import NET, changes, log_of, tuples
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.evaluate.withheld import Shown, as_shown
@@ -97,6 +100,8 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
             shown = _as_shown(stage, desired, said.rows, view)
             desired = replace(desired, rows=shown.rows)
             withheld = shown.withheld.selectExpr(f"{T} AS {TICK}", DIFF, *extra)
+    if isinstance(stage.plan, TagMatches):
+        return _Changes(matches_difference(desired, said), [INDEX, TICK, diff, *extra])
     if stage.kind in (STREAM, LOOKUP):
         member = columns_of(desired.width)[stage.member] if stage.counts_for_each else None
         system = [INDEX, TICK, diff, *extra]
@@ -178,6 +183,10 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
         return desired_windows(plan, view)
     if isinstance(plan, StreamLookup | StreamMatch):
         return desired_lookup(plan, view)
+    if isinstance(plan, TagMatches):
+        return desired_matches(plan, view)
+    if isinstance(plan, RunningGroups):
+        return desired_groups(plan, view)
     if stage.kind == RELATION or is_relation(plan):
         return desired_relation(plan, view)
     assert isinstance(plan, RStream | IStream | DStream)

@@ -10,6 +10,7 @@ from eddyline.algebra.relational import RelationChanges, WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.algebra.tag_groups import Everything, RunningGroups
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
@@ -22,7 +23,7 @@ from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, 
 from eddyline.spark.evaluate.relational import order_of
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.evaluate.windows import T, Windows
-from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,18 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
         made = _with_own_slides(made, batch)
     rows = _differences(made, isinstance(plan, DStream), scope, marks_in(plan.schema))
     return Desired(rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
+
+
+def desired_groups(plan: RunningGroups, batch: Batch) -> Desired | None:
+    """For running groups, each of which has a place of its own for ever; None if the batch changes nothing."""
+    below = next(operator for operator in plan.walk() if isinstance(operator, Everything))
+    if not log_of(below.input, batch).fresh:
+        return None
+    made = windows(plan.input, batch, EVERYTHING)
+    width = made.width - 2
+    columns = [f"c{i + 2} AS c{i}" for i in range(width)]
+    rows = made.rows.selectExpr("c0 AS _k0", f"c1 AS {T}", *columns)
+    return Desired(rows, ("_k0",), width, EVERYTHING, "_k0")
 
 
 def _begun(made: Windows, batch: Batch) -> Windows:

@@ -15,6 +15,7 @@ from eddyline.algebra.relational import (
     WindowSort,
 )
 from eddyline.algebra.sharing import MemberWindow, WindowMatch, predicates_of
+from eddyline.algebra.tag_groups import Everything, WindowTagGroups
 from eddyline.algebra.window import (
     HopWindow,
     LatestRowsWindow,
@@ -37,6 +38,7 @@ from eddyline.spark.evaluate.reach import lookback
 from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
 from eddyline.spark.evaluate.slices import aggregate_slices, can_merge, sliceable
 from eddyline.spark.evaluate.tables import one_row, scans
+from eddyline.spark.evaluate.tag_groups import everything, tag_groups
 from eddyline.spark.evaluate.timed import grid_of, time_windows
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import Spans
@@ -87,6 +89,10 @@ def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Wind
         return relational.project(node, windows(node.input, batch, asked, by))
     if isinstance(node, WindowDistinct):
         return relational.distinct(windows(node.input, batch, asked, by))
+    if isinstance(node, Everything):
+        return everything(node, batch)
+    if isinstance(node, WindowTagGroups):
+        return tag_groups(node, windows(node.input, batch, asked, by))
     if isinstance(node, WindowSort):
         return relational.sort(node, windows(node.input, batch, asked, by))
     raise InvalidAlgebra(f"the Spark engine has no {type(node).__name__}")

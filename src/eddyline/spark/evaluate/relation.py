@@ -24,6 +24,7 @@ from eddyline.algebra.relational import (
     WindowSort,
 )
 from eddyline.algebra.sharing import NUMBER, QUERY, WindowMatch
+from eddyline.algebra.tag_groups import WindowTagGroups
 from eddyline.algebra.window import LatestRowsWindow, OneRow, RangeWindow, Scan
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import INDEX, TICK
@@ -35,6 +36,7 @@ from eddyline.spark.evaluate.members import BEGIN
 from eddyline.spark.evaluate.product import predicate_sql, product
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.tables import scan_grid, scanned_rows
+from eddyline.spark.evaluate.tag_groups import tag_groups
 from eddyline.spark.evaluate.timed import window_list
 from eddyline.spark.evaluate.tuples import log_of, tuples
 from eddyline.spark.evaluate.windows import WHOSE, T, Windows
@@ -100,6 +102,8 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
         )
     if isinstance(node, WindowDistinct):
         return _at_changes([node.input], batch, asked, lambda windows: relational.distinct(windows[0]))
+    if isinstance(node, WindowTagGroups):
+        return _at_changes([node.input], batch, asked, lambda windows: tag_groups(node, windows[0]))
     if isinstance(node, WindowSort):
         if node.limit is None and not node.offset:
             return relation(node.input, batch, asked)

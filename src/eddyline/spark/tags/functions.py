@@ -13,22 +13,31 @@ from eddyline.algebra.expression import Literal, TypedExpr
 from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.columnar import tags
-from eddyline.kernels.functions import path_of
+from eddyline.kernels.functions import content_of, path_of
 from eddyline.log.storage import Storage
 
 #: what the names of these functions begin with; a user's function can have no such name
 PREFIX = "tags_"
 #: by function, its code as workers get it
 _CODE: dict[UserFunction, bytes] = {}
+#: by function that compares tags as a user's function says, how its code is made of the user's, and which that is
+_OVER: dict[UserFunction, tuple[Callable[[bytes], Callable[..., Any]], UserFunction]] = {}
 
 
 def code_for(storage: Storage, functions: Iterable[UserFunction]) -> list[UserFunction]:
     """Put the code of those that are ours where workers find it; gives them."""
-    found = [function for function in functions if function in _CODE]
+    found = [function for function in functions if function in _CODE or function in _OVER]
     for function in found:
         if not storage.exists(path_of(function)):
-            storage.write(path_of(function), _CODE[function])
+            storage.write(path_of(function), _code(storage, function))
     return found
+
+
+def _code(storage: Storage, function: UserFunction) -> bytes:
+    if function in _CODE:
+        return _CODE[function]
+    with_code, users = _OVER[function]
+    return pickle.dumps(with_code(content_of(storage, users)))
 
 
 def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
@@ -37,8 +46,8 @@ def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
         left, right, widths = cast(tuple[TypedExpr, ...], marks.arguments)
         if isinstance(widths, Literal) and len(both := json.loads(str(widths.value))) == 2:
             # in one: marks of one side each are quickly dealt with, those of both are not
-            return _call(marks.definition, left, right, _constant([*both, sources]))
-    return _call(_function("projected", (STRING, STRING), STRING), marks, _constant(sources))
+            return call(marks.definition, left, right, _constant([*both, sources]))
+    return call(_function("projected", (STRING, STRING), STRING), marks, _constant(sources))
 
 
 _JOINED = "joined", (STRING, STRING, STRING), STRING
@@ -47,54 +56,74 @@ _JOINED = "joined", (STRING, STRING, STRING), STRING
 def joined(left: TypedExpr | None, left_width: int, right: TypedExpr | None, right_width: int) -> TypedExpr:
     nothing = Literal(None, STRING)
     function = _function(*_JOINED)
-    return _call(function, left or nothing, right or nothing, _constant([left_width, right_width]))
+    return call(function, left or nothing, right or nothing, _constant([left_width, right_width]))
 
 
 def grouped(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
     sources = _constant([sorted(each) for each in reads])
-    return _call(_function("grouped", (STRING, STRING), STRING), marks, sources)
+    return call(_function("grouped", (STRING, STRING), STRING), marks, sources)
+
+
+def of_tag_group(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
+    sources = _constant([sorted(each) for each in reads])
+    return call(_function("of_tag_group", (STRING, STRING), STRING), marks, sources)
 
 
 def of_copies(marks: TypedExpr) -> TypedExpr:
-    return _call(_function("of_copies", (STRING,), STRING), marks)
+    return call(_function("of_copies", (STRING,), STRING), marks)
 
 
 def counted(marks: TypedExpr, sign: str | None, field: int | None) -> TypedExpr:
-    return _call(_function("counted", (STRING, STRING), BIGINT), marks, _constant([sign, field]))
+    return call(_function("counted", (STRING, STRING), BIGINT), marks, _constant([sign, field]))
 
 
 def scored(marks: TypedExpr, field: int | None) -> TypedExpr:
-    return _call(_function("scored", (STRING, STRING), DOUBLE), marks, _constant(field))
+    return call(_function("scored", (STRING, STRING), DOUBLE), marks, _constant(field))
 
 
 def added(marks: TypedExpr, tick: TypedExpr, index: TypedExpr, rest: str) -> TypedExpr:
     function = _function("added", (STRING, BIGINT, BIGINT, STRING), STRING)
-    return _call(function, marks, tick, index, Literal(rest, STRING))
+    return call(function, marks, tick, index, Literal(rest, STRING))
 
 
 def found(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
     """Whether marks satisfy a search, which can be pickled."""
-    return _call(_made("found", (STRING,), BOOLEAN, tags.with_search(tags.found, search)), marks)
+    return call(made("found", (STRING,), BOOLEAN, tags.with_search(tags.found, search)), marks)
 
 
 def selected(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
     """Those of the marks that satisfy a search."""
-    return _call(_made("selected", (STRING,), STRING, tags.with_search(tags.selected, search)), marks)
+    return call(made("selected", (STRING,), STRING, tags.with_search(tags.selected, search)), marks)
+
+
+def made_over(
+    name: str,
+    takes: tuple[DataType, ...],
+    gives: DataType,
+    said: Any,
+    with_code: Callable[[bytes], Callable[..., Any]],
+    users: UserFunction,
+) -> UserFunction:
+    """A function whose code is made of that of a user's function; `said` is all else that it goes by."""
+    content = pickle.dumps((name, said, users.hash))
+    function = UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives)
+    _OVER[function] = with_code, users
+    return function
 
 
 @cache
 def _function(name: str, takes: tuple[DataType, ...], gives: DataType) -> UserFunction:
-    return _made(name, takes, gives, getattr(tags, name))
+    return made(name, takes, gives, getattr(tags, name))
 
 
-def _made(name: str, takes: tuple[DataType, ...], gives: DataType, code: Callable[..., Any]) -> UserFunction:
+def made(name: str, takes: tuple[DataType, ...], gives: DataType, code: Callable[..., Any]) -> UserFunction:
     content = pickle.dumps(code)
     function = UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives)
     _CODE[function] = content
     return function
 
 
-def _call(function: UserFunction, *arguments: TypedExpr) -> TypedExpr:
+def call(function: UserFunction, *arguments: TypedExpr) -> UserCall:
     name = function.internal_name
     return UserCall(name, arguments, function.returns, function.name, definition=function)
 

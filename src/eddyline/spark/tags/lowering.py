@@ -40,6 +40,7 @@ from eddyline.algebra.stream import (
 )
 from eddyline.algebra.tag import (
     COMBINE,
+    GROUP_LABEL,
     TagAggregation,
     TaggedObjectSelection,
     Tagger,
@@ -49,11 +50,15 @@ from eddyline.algebra.tag import (
     TagSelection,
     WindowTagAggregation,
 )
+from eddyline.algebra.tag_groups import Everything, RunningGroups, WindowTagGroups
+from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
 from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
 from eddyline.log.said import history_name
+from eddyline.spark.tags import comparing
 from eddyline.spark.tags import functions as of
+from eddyline.spark.tags.places import renamed, with_order, with_places, with_ticks
 
 #: makes a search among marks of what a query asks of tags
 Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
@@ -61,11 +66,6 @@ Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
 _TAG = "#"
 _LEAVES = (StreamReceive, StreamAcquire)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
-_LATER = {
-    TagJoin: "a tag join",
-    TagAggregation: "GROUP BY TAG",
-    WindowTagAggregation: "GROUP BY TAG",
-}
 
 
 def has_tags(plan: Operator) -> bool:
@@ -93,6 +93,8 @@ def lowered_tags(plan: Operator, searching: Searching) -> Operator:
     has rows of tags alone.
     """
     making = _Lowering(searching, plan)
+    if isinstance(plan, TagJoin):
+        return making.matches(plan)
     if not isinstance(plan, TagSelection):
         stream, told, kind = making.elements(plan)
         return _shown(plan, stream, told, kind)
@@ -125,7 +127,6 @@ class _Lowering:
         self._numbers = count(1)
 
     def of(self, node: Operator) -> _Lowered:
-        _refuse(node)
         if isinstance(node, _LEAVES):
             return self._leaf(node)
         if isinstance(node, TagHistory):
@@ -135,6 +136,10 @@ class _Lowering:
             return self._tagger(node, below[0])
         if isinstance(node, WindowAggregation):
             return self._aggregation(node, below[0])
+        if isinstance(node, WindowTagAggregation):
+            return self._tag_aggregation(node, below[0])
+        if isinstance(node, TagAggregation):
+            return self._running(node, below[0])
         if all(each.marks is None for each in below):
             return _Lowered(node.with_inputs(*(each.plan for each in below)), None)
         if isinstance(node, TaggedObjectSelection):
@@ -153,6 +158,26 @@ class _Lowering:
             return self._to_stream(node, below[0])
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
 
+    def matches(self, node: TagJoin) -> TagMatches:
+        """The plan of a tag join: the marks of both sides are their last columns."""
+        sides = []
+        for side in (node.left, node.right):
+            below = self.of(side)
+            marks = Literal(None, STRING) if below.marks is None else below.marks
+            sides.append(cast(StreamOp, _settled(side, replace(below, marks=marks))))
+        left, right = sides
+        compared, counted = comparing.comparing(node.function)
+        return TagMatches(
+            (comparing.tags_of(node.left.schema.names), comparing.tags_of(node.right.schema.names)),
+            compared,
+            counted,
+            comparing.number_of_match(),
+            node.left_range,
+            node.right_range,
+            left,
+            right,
+        )
+
     def elements(self, node: Operator) -> tuple[Operator, TypedExpr, TypedExpr]:
         """A stream with its tags as rows: the plan, the tags that are told with a row, and what kind of row it is."""
         if isinstance(node, _LEAVES):
@@ -164,8 +189,7 @@ class _Lowering:
             return leaf, Call("case", (is_tag, own), STRING), is_what
         if isinstance(node, StreamAlias):
             plan, told, kind = self.elements(node.input)
-            return node.with_inputs(plan), _renamed(told, node.relation), _renamed(kind, node.relation)
-        _refuse(node)
+            return node.with_inputs(plan), renamed(told, node.relation), renamed(kind, node.relation)
         if not isinstance(node, Tagger):
             raise NotSupported(
                 "SELECT TAGS with conditions on tuples runs on the reference engine only, so far",
@@ -202,7 +226,7 @@ class _Lowering:
                 "tags that a query makes for each tuple and that live on in others run on the reference engine only",
                 hint="leave TAG_LIFESPAN or TAG_MODE = COMBINE away, or use --engine reference",
             )
-        plan = _with_places(below)
+        plan = with_places(below)
         leaf = _leaf_of(plan)
         relation = leaf.declared.fields[0].relation
         tag = spec.tag(leaf.name, node.tagger, 0, spec.type or shipped().classify(spec.content), 0)
@@ -252,6 +276,51 @@ class _Lowering:
         marks = Named(of.grouped(found, reads), self._name())
         return _Lowered(WindowProject((*shown, marks), groups), Column(marks.name, STRING))
 
+    def _tag_aggregation(self, node: WindowTagAggregation, below: _Lowered) -> _Lowered:
+        plan, order = with_order(below.plan)
+        made, marks = self._tag_groups(node, _Lowered(plan, below.marks), order)
+        return _Lowered(made, marks)
+
+    def _running(self, node: TagAggregation, below: _Lowered) -> _Lowered:
+        """The same over all tuples in the order in which they came; a group has the tick of its latest tuple."""
+        plan, tick, index = with_ticks(below.plan)
+        latest = Named(Aggregate("max", (tick,), BIGINT), "$latest")
+        everything = _Lowered(Everything(cast(StreamOp, plan)), below.marks)
+        made, marks = self._tag_groups(node, everything, (index,), (latest,))
+        place = Named(comparing.place_of_group(Column(GROUP_LABEL, STRING)), "$place")
+        fields = [field for field in made.schema.fields if field.name != latest.name]
+        columns = (place, Named(Column(latest.name, BIGINT), latest.name), *(Named(_column(f), f.name) for f in fields))
+        return _Lowered(RunningGroups(WindowProject(columns, made)), marks)
+
+    def _tag_groups(
+        self,
+        node: WindowTagAggregation | TagAggregation,
+        below: _Lowered,
+        order: tuple[TypedExpr, ...],
+        more: tuple[Named, ...] = (),
+    ) -> tuple[WindowProject, Column]:
+        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns."""
+        group, label, matching, all_of = "$group", "$label", self._name(), self._name()
+        groups = WindowTagGroups(
+            below.marks or Literal(None, STRING),
+            order,
+            *comparing.tag_groups(node.function, node.untagged),
+            (group, label, matching),
+            cast(WindowOp, below.plan),
+        )
+        keys = (Named(Column(group, BIGINT), "$key0"), Named(Column(label, STRING), "$key1"))
+        plain = tuple(Named(column.expr, f"$aggregate{i}") for i, column in enumerate(node.aggregates))
+        collected = Named(_collected(Column(matching, STRING)), all_of)
+        aggregated = WindowAggregation(keys, (*plain, *more, collected), groups)
+        reads = [frozenset[int](), *(_reads(column.expr, node.input.schema) for column in node.aggregates)]
+        marks = Named(of.of_tag_group(Column(all_of, STRING), reads), self._name())
+        shown = [
+            Named(Column("$key1", STRING), GROUP_LABEL),
+            *(Named(Column(p.name, p.expr.type), a.name) for p, a in zip(plain, node.aggregates, strict=True)),
+            *(Named(Column(column.name, column.expr.type), column.name) for column in more),
+        ]
+        return WindowProject((*shown, marks), aggregated), Column(marks.name, STRING)
+
     def _distinct(self, node: WindowDistinct, below: _Lowered) -> _Lowered:
         assert below.marks is not None
         fields = node.schema.fields
@@ -292,12 +361,6 @@ def _history(node: TagHistory, read: Collection[str]) -> StreamOp:
     return StreamAlias(node.relation, StreamProject(tuple(Named(_column(f), f.name) for f in columns), leaf))
 
 
-def _refuse(node: Operator) -> None:
-    what = _LATER.get(type(node))
-    if what is not None:
-        raise NotSupported(f"{what} runs on the reference engine only, so far", hint="use --engine reference")
-
-
 def _settled(original: Operator, made: _Lowered) -> Operator:
     """The plan with the fields that it had, and behind them its marks, if it has any."""
     fields, now = original.schema.fields, made.plan.schema.fields
@@ -316,29 +379,7 @@ def _settled(original: Operator, made: _Lowered) -> Operator:
 
 def _alias(node: StreamAlias | WindowAlias, below: _Lowered) -> _Lowered:
     assert below.marks is not None
-    return _Lowered(node.with_inputs(below.plan), _renamed(below.marks, node.relation))
-
-
-def _renamed(expr: TypedExpr, relation: str) -> TypedExpr:
-    """An expression over fields that are known under another name of their relation."""
-
-    def renamed(part: Expr) -> Expr | None:
-        return replace(part, relation=relation) if isinstance(part, Column) else None
-
-    return cast(TypedExpr, expr.rewrite(renamed))
-
-
-def _with_places(plan: Operator) -> Operator:
-    """A chain over a log whose tuples also show their ticks and indexes."""
-    if isinstance(plan, _LEAVES):
-        names = {name.lower() for name in plan.declared.names}
-        if names & {TICK, INDEX}:
-            raise NotSupported(
-                f"{plan.name} has a column called {TICK} or {INDEX}, and a query tags it",
-                hint="use --engine reference",
-            )
-        return plan if plan.implicit else replace(plan, implicit=True)
-    return plan.with_inputs(*map(_with_places, plan.inputs))
+    return _Lowered(node.with_inputs(below.plan), renamed(below.marks, node.relation))
 
 
 def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
