@@ -92,9 +92,10 @@ def test_running(s: list[str], source: str, function: str, untagged: bool, attac
 
 
 def _shown(found: Any) -> Any:
-    """Windows, relations, and the tuples of streams; the tags of a group are in no order."""
+    """Windows, relations, and the tuples of streams; the tags of a group are in no order. Who has said nothing and who
+    has taken back all that was said come to the same."""
     if found is None:
-        return None
+        return {}, ({}, {})
     tuples = {(tick, row, tuple(sorted(tags or (), key=repr))): n for (tick, row, tags, _), n in found[0].items()}
     return tuples, tags_in_any_order(found)
 
