@@ -26,6 +26,9 @@ from eddyline.spark.spans import LOW
 #: what was learned of costs is worth a batch later, and what a debt is, or how far back corrections have reached
 _FADES = 0.9
 _FORGETS = 0.98
+#: slices are made from so much further back than corrections have gone: the next one may go a little further, and then
+#: its windows come from their tuples, until slices are made once more
+_FURTHER = 1.1
 #: after so many batches whose corrections were cheaper without slices, although there were some, they go
 _IN_VAIN = 4
 #: what a work costs and each row of it, before anything is known: the seconds of one machine of ours
@@ -251,8 +254,8 @@ class Corrections:
         return Choice(keeps=True, from_slices=downstream <= upstream)
 
     def _since(self, known: _Known, outlook: Outlook) -> int:
-        """From which tick on slices are wanted: as far back as corrections have gone, and a connection point goes."""
-        return outlook.back(max(int(known.reach), outlook.point or 0))
+        """From which tick on slices are wanted: further back than corrections have gone, and as far as a point goes."""
+        return outlook.back(max(math.ceil(_FURTHER * known.reach), outlook.point or 0))
 
     def spent(self, name: str, outlook: Outlook, choice: Choice, answering: float, keeping: float) -> None:
         """What a batch has cost in which there was something to decide."""
