@@ -16,16 +16,24 @@ _kernel: duckdb.DuckDBPyConnection | None = None
 
 
 def satisfied(rows: pa.Table, condition: str) -> Any:
-    """Which rows satisfy a condition, written in Spark's SQL over c0, c1, …; those of which it is unknown do not."""
+    """Which rows satisfy a condition, written in Spark's SQL over c0, c1, …
+
+    Those of which it is unknown do not, nor those for which the kernel cannot compute it (an overflow, for one): nobody
+    stands behind it here, and rows must come in.
+    """
     global _kernel
     named = rows.rename_columns([f"c{place}" for place in range(rows.num_columns)])
+    text = kernel_sql(f"{condition} AS holds")[0].removesuffix(" AS holds")
     with _asking:
         if _kernel is None:
             _kernel = duckdb.connect()
             for statement in ("SET threads = 1", "SET TimeZone = 'UTC'", *MACROS):
                 _kernel.execute(statement)
         _kernel.register("arriving", named)
-        text = kernel_sql(f"{condition} AS holds")[0]
-        found = _kernel.sql(f"SELECT {text} FROM arriving").to_arrow_table().column("holds")
-        _kernel.unregister("arriving")
-    return pc.fill_null(found, False).to_numpy()
+        try:
+            found = _kernel.sql(f"SELECT {text} AS holds FROM arriving").to_arrow_table()
+        except duckdb.Error:
+            found = _kernel.sql(f"SELECT TRY({text}) AS holds FROM arriving").to_arrow_table()
+        finally:
+            _kernel.unregister("arriving")
+    return pc.fill_null(found.column("holds"), False).to_numpy()
