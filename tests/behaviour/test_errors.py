@@ -72,7 +72,7 @@ CASES = {
     "INSERT INTO s (a, a, t) VALUES (1, 2, 3)": ("DUPLICATE_NAME", "a", "listed twice"),
     "INSERT INTO s VALUES (1, 'x', 3)": ("TYPE_MISMATCH", "'x'", "INTEGER"),
     "DELETE FROM d": ("NOT_SUPPORTED", "d", "table"),
-    "DROP STREAM s": ("NOT_SUPPORTED", "DROP STREAM s", "as long as the script runs"),
+    "DROP STREAM s": ("NOT_SUPPORTED", "DROP STREAM s", "there is no DROP STREAM"),
     "EXPLAIN ANALYZE SELECT a FROM s": ("NOT_SUPPORTED", "EXPLAIN ANALYZE", "write EXPLAIN"),
     "CREATE STREAM z (_op INTEGER)": ("INVALID_DEFINITION", "_op", "reserved"),
     "CREATE STREAM z (a INTEGER) SITES (1)": ("INVALID_DEFINITION", "CREATE STREAM", "SENSED"),
