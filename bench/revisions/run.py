@@ -37,7 +37,7 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
         loading = {side.way: side.remember(workload) for side in sides}
         # three in a hundred of a batch that corrects nothing are a few milliseconds: more of them have to be measured
         batches = options.batches if share else _IDLE * options.batches
-        # whoever is first meets cold caches, and whoever comes next pays for what one has left behind: all orders in turn
+        # whoever is first meets cold caches, and whoever is next pays for what one has left behind: all orders in turn
         orders = cycle(permutations(sides))
         for number in range(options.settle + batches):
             batch = workload.batch(number, options.rows, share)

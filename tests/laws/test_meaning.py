@@ -62,8 +62,12 @@ def test_batches_do_not_matter(sql: str, given_data: Data, batch_rows: int) -> N
 
 #: a pair of windows looks as before, but it is made of other ones
 ANOTHER_LATEST = Data(
-    s=[{"a": 0, "b": None, "t": 3}, {"a": 0, "b": None, "t": 0}]
-    + [{"_op": "=", "_ref": 1, "a": 0, "b": None, "t": 10}, {"a": 0, "b": None, "t": 1}],
+    s=[
+        {"a": 0, "b": None, "t": 3},
+        {"a": 0, "b": None, "t": 0},
+        {"_op": "=", "_ref": 1, "a": 0, "b": None, "t": 10},
+        {"a": 0, "b": None, "t": 1},
+    ],
     r=[{"a": 0, "c": "x", "t": 6}, {"_op": "=", "_ref": 1, "a": 0, "c": "x", "t": 10}],
     retain=(None, None),
     key="",
