@@ -224,7 +224,7 @@ def story(imagined: int, really: int, before: int) -> list[Choice]:
     corrections, choices = Corrections(), []
     kept = False
     for _ in range(60):
-        now = {"slices": really, "before": before, "first": 500} if kept else {"slices": imagined}
+        now = {"slices": really, "before": before, "first": 400} if kept else {"slices": imagined}
         seen = outlook(tuples=100_000, passed=100_000, imagined=imagined, **now)
         choices.append(choice := corrections.choose("q", seen))
         corrections.spent("q", seen, choice, 2.0 if choice.from_slices else 0.2, 0.01 if choice.keeps else 0.0)
@@ -235,7 +235,7 @@ def story(imagined: int, really: int, before: int) -> list[Choice]:
 @pytest.mark.parametrize("before", [0, 10])
 def test_slices_that_cost_more_than_tuples_are_found_out(before: int) -> None:
     """Also if they do not reach back far enough, and though there are more of them than one would have thought."""
-    choices = story(imagined=1_000, really=90_000, before=before)
+    choices = story(imagined=1_000, really=60_000, before=before)
     assert any(choice.from_slices for choice in choices), "they are not even tried"
     assert sum(choice.from_slices for choice in choices) < 9
     assert not any(choice.keeps for choice in choices[30:]), "what was learned is forgotten"
@@ -243,3 +243,23 @@ def test_slices_that_cost_more_than_tuples_are_found_out(before: int) -> None:
 
 def test_what_is_slow_either_way_is_tried_once() -> None:
     assert sum(choice.anew is not None for choice in story(imagined=90_000, really=90_000, before=0)) == 1
+
+
+def tries(*, tuples_later: float, slices_later: float) -> int:
+    """How often slices are begun that cost half as much again as tuples, if both change after thirty of 120 batches."""
+    corrections, begun, kept = Corrections(), 0, False
+    for batch in range(120):
+        now = {"slices": 30_000, "first": LOW} if kept else {"slices": 30_000}
+        seen = outlook(tuples=100_000, passed=100_000, imagined=30_000, **now)
+        choice = corrections.choose("q", seen)
+        slower = (slices_later if choice.from_slices else tuples_later) if batch >= 30 else 1.0
+        answering = slower * (0.3 if choice.from_slices else 0.2)
+        corrections.spent("q", seen, choice, answering, 0.01 if choice.keeps else 0.0)
+        begun, kept = begun + (choice.anew is not None), choice.keeps
+    return begun
+
+
+def test_a_machine_that_slows_down_is_no_reason_to_try_again() -> None:
+    assert tries(tuples_later=1.0, slices_later=1.0) == 1
+    assert tries(tuples_later=1.8, slices_later=1.8) == 1
+    assert tries(tuples_later=6.0, slices_later=1.0) == 2, "a way that becomes dear by itself is"

@@ -109,8 +109,14 @@ class Line:
         self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
         seconds = min(seconds, (_SURPRISING if self.pace is None else _DISTURBED) * self.seconds(rows) + _AT_LEAST)
         pace = seconds / self.believed(rows)
+        if self.pace is None:  # the first try teaches at once
+            self.slowed(pace)
         self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
         self._add(rows, seconds)
+
+    def slowed(self, times: float) -> None:
+        """All works of this kind take so many times as long as they did, or so it seems from others."""
+        self._y, self._xy = times * self._y, times * self._xy
 
     @property
     def known(self) -> tuple[float, float]:
@@ -136,6 +142,18 @@ class _Lines:
 
     def copied(self) -> _Lines:
         return _Lines(Line(self.tuples.known), Line(self.slices.known), Line(self.keeping.known))
+
+    def answered(self, line: Line, rows: float, seconds: float) -> None:
+        """What answering took; if it takes longer than it did, half of that is believed of the other ways too.
+
+        The machine may have become slower, and then so has the way that is not taken, which nobody measures. Without
+        this, a query that had found slices to be no use tried them again whenever the machine was busy.
+        """
+        known, before = line.pace is not None, line.seconds(rows)
+        line.took(rows, seconds)
+        for other in (self.tuples, self.slices, self.keeping) if known else ():
+            if other is not line and other.pace is not None:
+                other.slowed(math.sqrt(line.seconds(rows) / before))
 
     def seconds(self, line: Line, rows: float) -> float:
         """What a work is going to take; of a kind that was never done, more than is believed if others took more.
@@ -263,10 +281,10 @@ class Corrections:
             known = self._queries.get(name)
             for lines in (self._everywhere, *(() if known is None else (known.lines,))):
                 if answering and not choice.from_slices:
-                    lines.tuples.took(outlook.tuples, answering)
+                    lines.answered(lines.tuples, outlook.tuples, answering)
                 elif answering:
                     beside = lines.tuples.seconds(outlook.before) if outlook.before else 0.0
-                    lines.slices.took(outlook.slices, max(0.0, answering - beside))
+                    lines.answered(lines.slices, outlook.slices, max(0.0, answering - beside))
                 if keeping:
                     lines.keeping.took(outlook.fresh if choice.anew is None else outlook.passed, keeping)
 
