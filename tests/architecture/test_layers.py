@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "sources": frozenset({"algebra", "catalog", "columnar", "errors"}),
     "log": frozenset({"algebra", "catalog", "columnar", "errors", "sources"}),
     "kernels": frozenset({"algebra", "columnar", "errors", "log"}),
+    "planner": frozenset({"algebra", "errors"}),
     "sharing": frozenset({"algebra", "errors", "rules"}),
     "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "sharing", "sources"}),
     "output": frozenset({"algebra", "errors"}),
