@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "errors",
             "language",
             "log",
+            "planner",
             "reference",
             "rules",
             "sources",

@@ -86,6 +86,12 @@ def test_many_inputs() -> None:
     assert small.missing.memory_limit == pytest.approx(mjoin.memory) and small.missing.cpu_limit is None
 
 
+def test_fewer_tuples_do_not_shrink_windows_of_rows() -> None:
+    counted, timed = Input("A", 10, 100, counted=True), Input("B", 10, 100)
+    graph = made(LINEAR, [counted, timed], lambda one, other: 0.1).scaled(rates=0.5, windows=0.1)
+    assert [(one.rate, one.size) for one in graph.inputs] == [(5, 10), (5, 5)]
+
+
 def test_tables_alone_may_be_too_much() -> None:
     graph = made(LINEAR, [Input("A", 1, 1), Input("T", 0, 1000)], lambda one, other: 0.1)
     missing = choose(Model(graph, Costs(1, 1, 1)), Limits(cpu=0.001, memory=10)).missing
@@ -142,5 +148,6 @@ def test_what_is_missing_is_told() -> None:
     assert missing.cpu_excess == pytest.approx(mjoin.cpu / 2) and missing.memory_excess == 0
     lines = told(model, choose(model, limits), limits)
     assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 0.0089 (2 times the limit) too much"]
-    assert "it would fit with cpu_limit = 0.0178" in lines
-    assert "it would fit with windows of 82% of their length" in lines
+    assert "every join tree needs at least 0.0141 cpu and 600 memory" in lines
+    assert "a join tree fits with cpu_limit = 0.0178" in lines
+    assert "a join tree fits with windows of 82% of their length" in lines

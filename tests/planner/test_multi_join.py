@@ -134,7 +134,8 @@ def test_shapes_of_queries() -> None:
     ],
 )
 def test_how_much_a_window_holds(window: str, size: float) -> None:
-    assert join(f"SELECT a.x FROM a {window}, d WHERE a.k = d.k").graph.inputs[0].size == size
+    held = join(f"SELECT a.x FROM a {window}, d WHERE a.k = d.k").graph.inputs[0]
+    assert held.size == size and held.counted == ("ROWS" in window)
 
 
 @pytest.mark.parametrize(("left", "size"), [("t - 4", 50), ("ST", 864_000)])

@@ -46,6 +46,13 @@ def qualified(costed: Costed, limits: Limits) -> Costed:
 
 
 @given(brute.graphs(least=3), brute.prices())
+def test_no_tree_needs_less_than_the_least(graph: JoinGraph, costs: Costs) -> None:
+    least = Model(graph, costs).least
+    for cpu, memory in brute.all_costs(graph, costs).values():
+        assert cpu >= least.cpu * (1 - 1e-9) and memory >= least.memory * (1 - 1e-9)
+
+
+@given(brute.graphs(least=3), brute.prices())
 def test_an_mjoin_probes_in_the_best_order(graph: JoinGraph, costs: Costs) -> None:
     shape = tuple(range(len(graph.inputs)))
     assert find_mjoin(Model(graph, costs)).cpu == pytest.approx(brute.cpu(graph, costs, shape))

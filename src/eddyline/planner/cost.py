@@ -116,6 +116,14 @@ class Model:
         cpu = math.fsum(self.node(each.parts).cpu for each in tree.nodes())
         return Resources(cpu, self.memory(tree))
 
+    @property
+    def least(self) -> Resources:
+        """What every tree needs: to keep the states of the inputs, and to produce the joined tuples of all."""
+        graph = self.graph
+        inputs = math.fsum(self.upkeep(1 << at) for at in range(len(graph.inputs)))
+        answers = graph.rate(graph.all) * self.costs.join
+        return Resources(inputs + answers, math.fsum(one.size * one.width for one in graph.inputs))
+
     def memory(self, tree: JTree) -> float:
         graph = self.graph
         inputs = (one.size * one.width for one in graph.inputs)

@@ -38,12 +38,21 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / unit - 1e-6) * unit:.6g}")
 
 
+def limit_text(value: float) -> str:
+    """
+    >>> limit_text(123456)
+    '124000'
+    """
+    return f"{rounded_up(value):.15g}"
+
+
 @dataclass(frozen=True)
 class Units:
-    """How the two resources are written."""
+    """How the two resources are written, and limits that are to be enough."""
 
     cpu: Amount = number
     memory: Amount = number
+    memory_limit: Amount = limit_text
 
 
 def short(model: Model, tree: JTree) -> str:
@@ -166,13 +175,15 @@ def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units) -> 
     yield "no join tree fits" if choice.certain else "no join tree was found that fits"
     yield f"nearest: {nearest.tree.kind}, {_excess(nearest, missing.limits, units)}"
     yield from (f"  {line}" for line in drawn(model, nearest, units))
+    least = model.least
+    yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"
     if missing.cpu_limit is not None:
-        yield f"it would fit with cpu_limit = {units.cpu(rounded_up(missing.cpu_limit))}"
+        yield f"a join tree fits with cpu_limit = {limit_text(missing.cpu_limit)}"
     if missing.memory_limit is not None:
-        yield f"it would fit with memory_limit = {units.memory(rounded_up(missing.memory_limit))}"
+        yield f"a join tree fits with memory_limit = {units.memory_limit(missing.memory_limit)}"
     if missing.windows is not None:
-        yield f"it would fit with windows of {missing.windows:.0%} of their length"
+        yield f"a join tree fits with windows of {missing.windows:.0%} of their length"
     if missing.rates is not None:
-        yield f"it would fit with {missing.rates:.0%} of the tuples"
+        yield f"a join tree fits with {missing.rates:.0%} of the tuples"
     if all(one is None for one in (missing.cpu_limit, missing.memory_limit, missing.windows, missing.rates)):
         yield "no single change would do: both limits are too low"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eddyline.algebra import relational, stream, window
@@ -17,13 +17,17 @@ from eddyline.planner.statistics import Statistics
 
 @dataclass(frozen=True)
 class Estimate:
-    """Tuples in a second, and tuples at a time; of a stream, which keeps none, the latter is 0."""
+    """Tuples in a second, and tuples at a time; of a stream, which keeps none, the latter is 0.
+
+    `counted`: there are as many at a time however fast they come.
+    """
 
     rate: float
     size: float = 0.0
+    counted: bool = False
 
     def __mul__(self, part: float) -> Estimate:
-        return Estimate(self.rate * part, self.size * part)
+        return replace(self, rate=self.rate * part, size=self.size * part)
 
 
 @dataclass
@@ -92,7 +96,7 @@ class Estimator:
         if known is None:
             known = self.statistics.assumptions.rows
             self._assume(f"{operator.table} has {known:g} rows")
-        return Estimate(0.0, known)
+        return Estimate(0.0, known, counted=True)
 
     def _lasting(self, below: Operator, ticks: float) -> Estimate:
         """A window over a stream that is so many ticks wide."""
@@ -126,41 +130,43 @@ class Estimator:
         return self._endless(operator.input)
 
     def _by_rows(self, operator: window.RowWindow) -> Estimate:
-        return Estimate(self.of(operator.input).rate, operator.scope.end - operator.scope.start + 1)
+        return Estimate(self.of(operator.input).rate, operator.scope.end - operator.scope.start + 1, counted=True)
 
     def _latest(self, operator: window.LatestRowsWindow) -> Estimate:
         groups = 1.0
         if operator.partition:
             groups = self.statistics.assumptions.groups
             self._assume(f"PARTITION BY makes {groups:g} parts")
-        return Estimate(self.of(operator.input).rate, operator.rows * groups)
+        return Estimate(self.of(operator.input).rate, operator.rows * groups, counted=True)
 
     # -- relations ----------------------------------------------------------------------------------------------------
 
     def _grouped(self, operator: relational.WindowAggregation) -> Estimate:
         below = self.of(operator.input)
         if not operator.keys:
-            return Estimate(below.rate, 1.0)
+            return Estimate(below.rate, 1.0, counted=True)
         groups = self.statistics.assumptions.groups
-        if groups < below.size:
-            self._assume(f"GROUP BY makes {groups:g} groups")
-        return Estimate(below.rate, min(groups, below.size))
+        if groups >= below.size:
+            return below
+        self._assume(f"GROUP BY makes {groups:g} groups")
+        return Estimate(below.rate, groups, counted=True)
 
     def _sorted(self, operator: relational.WindowSort) -> Estimate:
         below = self.of(operator.input)
-        if operator.limit is None:
+        if operator.limit is None or operator.limit >= below.size:
             return below
-        return Estimate(below.rate, max(min(below.size, operator.limit), 1.0))
+        return Estimate(below.rate, max(operator.limit, 1.0), counted=True)
 
     def _joined(self, operator: relational.WindowJoin | relational.WindowCrossProduct) -> Estimate:
         left, right = self.of(operator.left), self.of(operator.right)
-        both = Estimate(left.rate * right.size + right.rate * left.size, left.size * right.size)
+        counted = left.counted and right.counted
+        both = Estimate(left.rate * right.size + right.rate * left.size, left.size * right.size, counted)
         if isinstance(operator, relational.WindowCrossProduct):
             return both
         found = self.filtered(both, operator.predicate)
         for side, kinds in ((left, ("LEFT", "FULL")), (right, ("RIGHT", "FULL"))):
             if operator.kind in kinds:  # each of its tuples stays, with or without a partner
-                found = Estimate(max(found.rate, side.rate), max(found.size, side.size))
+                found = Estimate(max(found.rate, side.rate), max(found.size, side.size), counted)
         return found
 
 

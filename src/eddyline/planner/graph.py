@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eddyline.errors import InvalidDefinition
@@ -25,13 +25,14 @@ EQUI, BAND, THETA = "equi", "band", "theta"
 class Input:
     """One input. `size` is how many tuples its window holds; `width` what one of them takes, in units of memory.
 
-    A table that does not change has a rate of 0.
+    A table that does not change has a rate of 0. A window that is `counted` holds as many rows however fast they come.
     """
 
     name: str
     rate: float  # tuples in a second
     size: float
     width: float = 1.0
+    counted: bool = False
 
     def __post_init__(self) -> None:
         if not (self.rate >= 0 and math.isfinite(self.rate)):
@@ -43,6 +44,13 @@ class Input:
     def windowed(cls, name: str, rate: float, window: float, width: float = 1.0) -> Input:
         """A stream with a window of so many seconds: |S| = λ · W."""
         return cls(name, rate, rate * window, width)
+
+    def scaled(self, rates: float, windows: float) -> Input:
+        """With other rates and windows; a window in time holds fewer tuples if fewer come."""
+        if not self.rate:
+            return self
+        size = self.size * windows * (1.0 if self.counted else rates)
+        return replace(self, rate=self.rate * rates, size=size)
 
     @property
     def churn(self) -> float:
@@ -167,15 +175,8 @@ class JoinGraph:
         return found
 
     def scaled(self, rates: float = 1.0, windows: float = 1.0) -> JoinGraph:
-        """The same join with other rates and windows; a window in time holds fewer tuples if fewer come.
-
-        What does not change, a table, stays as it is.
-        """
-        inputs = (
-            one if not one.rate else Input(one.name, one.rate * rates, one.size * rates * windows, one.width)
-            for one in self.inputs
-        )
-        return JoinGraph(tuple(inputs), self.predicates)
+        """The same join with other rates and windows; what does not change, a table, stays as it is."""
+        return JoinGraph(tuple(one.scaled(rates, windows) for one in self.inputs), self.predicates)
 
 
 def mask_of(inputs: Iterable[int]) -> int:

@@ -95,7 +95,7 @@ def _multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
 
 
 def _input(name: str, estimate: Estimate, schema: Schema) -> Input:
-    return Input(name, estimate.rate, max(estimate.size, LEAST_SIZE), width_of(schema))
+    return Input(name, estimate.rate, max(estimate.size, LEAST_SIZE), width_of(schema), estimate.counted)
 
 
 def _names(operators: tuple[Operator, ...]) -> list[str]:
