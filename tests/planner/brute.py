@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from eddyline.planner.cost import Costs
-from eddyline.planner.graph import BAND, EQUI, THETA, Input, JoinGraph, Predicate
+from eddyline.planner.graph import BAND, EQUI, THETA, Input, JoinGraph, Key, Predicate
 
 Shape = Any
 
@@ -53,8 +53,9 @@ def inputs_of(tree: Shape) -> frozenset[int]:
 
 
 def selectivity(graph: JoinGraph, inputs: frozenset[int]) -> float:
-    """Of all predicates inside of a set."""
-    return math.prod(p.selectivity for p in graph.predicates if p.inputs <= inputs)
+    """Of all predicates inside of a set, and of a key once for every input but the first."""
+    found = math.prod(p.selectivity for p in graph.predicates if p.inputs <= inputs)
+    return found * math.prod(key.selectivity ** max(len(key.inputs & inputs) - 1, 0) for key in graph.keys)
 
 
 def state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
@@ -83,9 +84,10 @@ def probing(graph: JoinGraph, costs: Costs, start: Shape, others: Sequence[Shape
             p for p in graph.predicates if p.inputs <= joined | more and not p.inputs <= joined and not p.inputs <= more
         ]
         size = state_and_rate(graph, other)[0]
-        if all(p.kind == THETA for p in new):
+        keys = [key for key in graph.keys if key.inputs & joined and key.inputs & more]
+        if all(p.kind == THETA for p in new) and not keys:
             total += tuples * size * costs.compare
-        tuples *= size * math.prod(p.selectivity for p in new)
+        tuples *= size * math.prod(one.selectivity for one in (*new, *keys))
         total += tuples * costs.join
         joined |= more
     return total
@@ -143,7 +145,11 @@ def graphs(draw: st.DrawFn, least: int = 2, most: int = 5) -> JoinGraph:
             max_size=number * (number - 1) // 2 + 1,
         )
     )
-    return JoinGraph(tuple(inputs), tuple(predicates))
+    keys = ()
+    if number > 2 and draw(st.booleans()):
+        of_key = st.sets(st.integers(0, number - 1), min_size=3)
+        keys = (Key(frozenset(draw(of_key)), draw(_SELECTIVITIES)),)
+    return JoinGraph(tuple(inputs), tuple(predicates), keys)
 
 
 @st.composite

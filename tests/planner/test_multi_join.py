@@ -51,7 +51,7 @@ def kinds(found: MultiJoin) -> dict[tuple[str, ...], str]:
 
 def test_a_join_over_four_inputs() -> None:
     found = join(
-        f"SELECT a.x FROM a {W}, b {W}, c {W}, d WHERE a.k = b.k AND b.k = c.k AND c.name = d.name AND a.x > 3"
+        f"SELECT a.x FROM a {W}, b {W}, c {W}, d WHERE a.k = b.k AND b.x = c.k AND c.name = d.name AND a.x > 3"
     )
     assert [(one.name, one.rate, one.size) for one in found.graph.inputs] == [
         ("a", pytest.approx(10 / 3), pytest.approx(100 / 3)),  # a.x > 3 is assumed to keep a third
@@ -62,18 +62,22 @@ def test_a_join_over_four_inputs() -> None:
     assert shape_of(found.graph) == LINEAR
     assert kinds(found) == {("a", "b"): EQUI, ("b", "c"): EQUI, ("c", "d"): EQUI}
     assert found.assumed == (
-        "a.x > 3.0 holds for 0.333 of the tuples",
+        "a.x > 3 holds for 0.333 of the tuples",
         "a.k = b.k holds for 0.01 of the pairs",
-        "b.k = c.k holds for 0.01 of the pairs",
+        "b.x = c.k holds for 0.01 of the pairs",
         "c.name = d.name holds for 0.01 of the pairs",
     )
     assert found.condition is not None
-    assert [sql_text(part) for part in conjuncts(found.condition)] == ["a.k = b.k", "b.k = c.k", "c.name = d.name"]
+    assert [sql_text(part) for part in conjuncts(found.condition)] == [
+        "a.k = b.k",
+        "b.x = c.k",
+        "c.name = d.name",
+    ]
     assert [operator.schema.fields[0].relation for operator in found.operators] == list("abcd")
 
 
 def test_what_is_known_is_not_assumed() -> None:
-    statistics = Statistics(rates={"a": 10, "b": 20}, selectivities={"a.k = b.k": 0.25, "a.x > 3.0": 0.5})
+    statistics = Statistics(rates={"a": 10, "b": 20}, selectivities={"a.k = b.k": 0.25, "a.x > 3": 0.5})
     found = join(f"SELECT a.x FROM a {W}, b {W} WHERE a.k = b.k AND a.x > 3", statistics)
     assert found.assumed == () and found.graph.inputs[0].rate == 5
     assert found.graph.predicates[0].selectivity == 0.25
@@ -112,12 +116,44 @@ def test_kinds_of_predicates(condition: str, kind: str, selectivity: float) -> N
 
 def test_shapes_of_queries() -> None:
     three = f"SELECT a.k FROM a {W}, b {W}, c {W} WHERE "
-    assert shape_of(join(three + "a.k = b.k AND b.k = c.k AND a.k = c.k").graph) == CLIQUE
+    assert shape_of(join(three + "a.k = b.k AND b.x < c.k AND a.x > c.k").graph) == CLIQUE
+    assert shape_of(join(three + "a.k = b.k AND b.x < c.k").graph) == LINEAR
     assert shape_of(join(three + "a.k = b.k").graph) == APART
-    star = f"SELECT a.k FROM a {W}, b {W}, c {W}, d WHERE a.k = b.k AND a.k = c.k AND a.k = d.k"
+    star = f"SELECT a.k FROM a {W}, b {W}, c {W}, d WHERE a.k = b.k AND a.x = c.k AND a.k + 1 = d.k"
     assert shape_of(join(star).graph) == STAR
     found = join(three + "a.k + b.k = c.k")
     assert kinds(found) == {("a", "b", "c"): THETA}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.k = b.k AND b.k = c.k",
+        "c.k = a.k AND b.k = c.k AND a.k = b.k",
+        "a.k = b.k AND c.k = d.k AND b.k = d.k AND a.k = c.k",
+    ],
+)
+def test_a_key_of_three_inputs_is_one_however_it_is_said(condition: str) -> None:
+    found = join(f"SELECT a.k FROM a {W}, b {W}, c {W}, d WHERE {condition}")
+    (key,) = found.graph.keys
+    assert len(key.inputs) == (4 if "d.k" in condition else 3) and key.selectivity == pytest.approx(0.01)
+    assert found.graph.predicates == ()
+    assert found.graph.size(0b111) == pytest.approx(100 * 200 * 50 * 0.01**2)
+    assert found.graph.size(0b101) == pytest.approx(100 * 50 * 0.01)  # a and c are joined, too
+    (assumed,) = found.assumed
+    assert assumed.endswith(" holds for 0.01 of the pairs") and assumed.count(" = ") == len(key.inputs) - 1
+
+
+def test_what_is_known_of_a_key() -> None:
+    statistics = Statistics(rates={"a": 1, "b": 1, "c": 1}, selectivities={"a.k = b.k": 0.5, "b.k = c.k": 0.02})
+    found = join(f"SELECT a.k FROM a {W}, b {W}, c {W} WHERE a.k = b.k AND b.k = c.k", statistics)
+    assert found.graph.keys[0].selectivity == pytest.approx(0.1) and found.assumed == ()
+    assert found.graph.size(0b111) == pytest.approx(10 * 10 * 10 * 0.5 * 0.02)
+
+
+def test_two_columns_of_one_input_make_no_key() -> None:
+    found = join(f"SELECT a.k FROM a {W}, b {W}, c {W} WHERE a.k = b.k AND a.t = b.k AND b.k = c.k")
+    assert found.graph.keys == () and len(found.graph.predicates) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import geometric_mean
 
-from eddyline.algebra.expression import Call, Expr, Literal, TypedExpr
+from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr
 from eddyline.algebra.printing import sql_text
-from eddyline.planner.graph import BAND, EQUI, THETA, Predicate
+from eddyline.planner.graph import BAND, EQUI, THETA, Key, Predicate
 from eddyline.planner.statistics import Statistics
 
 _ORDERED = ("<", "<=", ">", ">=")
@@ -26,6 +27,7 @@ class Condition:
     inputs: frozenset[int]
     kind: str
     assumed: float  # its selectivity, if nobody knows better
+    sides: tuple[int, ...] = ()  # the input of each side, if it compares one with another
 
     @property
     def text(self) -> str:
@@ -38,7 +40,8 @@ def condition(expr: TypedExpr, reads: Reads, statistics: Statistics) -> Conditio
     assume = statistics.assumptions
     if len(inputs) == 2 and isinstance(expr, Call):
         if expr.function in ("=", "<=>") and _is_apart(expr.arguments, reads):
-            return Condition(expr, inputs, EQUI, assume.equal)
+            sides = tuple(at for side in expr.arguments for at in reads(side))
+            return Condition(expr, inputs, EQUI, assume.equal, sides)
         if expr.function in _ORDERED and _is_apart(expr.arguments, reads):
             return Condition(expr, inputs, BAND, assume.ordered)
         if expr.function in _ORDERED and (distance := _distance(expr)) and _is_apart(distance.arguments, reads):
@@ -91,6 +94,50 @@ def predicates(conditions: list[Condition], statistics: Statistics) -> tuple[lis
         found.append(Predicate(inputs, selectivity, BAND, text))
         assumed.append(_assumed(text, selectivity))
     return found, assumed
+
+
+def keys(conditions: list[Condition], statistics: Statistics) -> tuple[list[Key], list[Condition], list[str]]:
+    """Columns of three inputs or more that must all be equal, as keys; the other conditions; and what was assumed.
+
+    That A.k = C.k follows from A.k = B.k and B.k = C.k makes more orders good ones; and if the query says it, too, it
+    is no less probable for that.
+    """
+    groups: list[dict[Column, int]] = []  # the columns that are equal, with their inputs
+    members: list[list[Condition]] = []
+    for one in conditions:
+        columns = _equal_columns(one)
+        if columns is None:
+            continue
+        touched = [at for at, group in enumerate(groups) if group.keys() & columns.keys()]
+        merged, said = dict(columns), [one]
+        for at in reversed(touched):
+            merged |= groups.pop(at)
+            said = [*members.pop(at), *said]
+        groups.append(merged)
+        members.append(said)
+    found: list[Key] = []
+    assumed: list[str] = []
+    used: list[Condition] = []
+    for group, said in zip(groups, members, strict=True):
+        inputs = list(group.values())
+        if len(inputs) > 2 and len(set(inputs)) == len(inputs):
+            text = " = ".join(column.label for column in sorted(group, key=lambda column: group[column]))
+            known = [statistics.selectivities.get(one.text) for one in said]
+            selectivity = geometric_mean([said[0].assumed if one is None else one for one in known])
+            if None in known:
+                assumed.append(f"{text} holds for {selectivity:.3g} of the pairs")
+            found.append(Key(frozenset(inputs), selectivity, text))
+            used += said
+    return found, [one for one in conditions if one not in used], assumed
+
+
+def _equal_columns(one: Condition) -> dict[Column, int] | None:
+    """The two columns of different inputs that a condition says are equal, with their inputs."""
+    if one.kind != EQUI or not isinstance(one.expr, Call) or one.expr.function != "=":
+        return None
+    sides = one.expr.arguments
+    columns = {side: at for side, at in zip(sides, one.sides, strict=True) if isinstance(side, Column)}
+    return columns if len(columns) == 2 else None
 
 
 def _assumed(text: str, selectivity: float) -> str:

@@ -84,20 +84,42 @@ class Predicate:
 
 
 @dataclass(frozen=True)
+class Key:
+    """Three inputs or more that must have the same key, however the query says so: A.k = B.k AND B.k = C.k.
+
+    Each of them is joined with any other, and of n inputs of a key n - 1 must fit: the part σⁿ⁻¹ of all combinations
+    does, not one σ for each pair.
+    """
+
+    inputs: frozenset[int]
+    selectivity: float
+    text: str = ""
+    mask: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mask", mask_of(self.inputs))
+        if not 0 < self.selectivity <= 1:
+            raise InvalidDefinition(f"a selectivity of {self.selectivity} is not above 0 and at most 1")
+        if len(self.inputs) < 3 or min(self.inputs) < 0:
+            raise InvalidDefinition("a key of two inputs is a predicate")
+
+
+@dataclass(frozen=True)
 class JoinGraph:
-    """Inputs, numbered from 0, and the predicates between them. Nothing in it changes; what it has computed is kept."""
+    """Inputs, numbered from 0, and what they must fulfil. Nothing in it changes; what it has computed is kept."""
 
     inputs: tuple[Input, ...]
     predicates: tuple[Predicate, ...] = ()
+    keys: tuple[Key, ...] = ()
     _sizes: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _rests: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:
             raise InvalidDefinition("a join has two inputs or more")
-        for predicate in self.predicates:
-            if max(predicate.inputs) >= len(self.inputs):
-                raise InvalidDefinition(f"there is no input {max(predicate.inputs)} for {predicate.text or predicate}")
+        for one in (*self.predicates, *self.keys):
+            if max(one.inputs) >= len(self.inputs):
+                raise InvalidDefinition(f"there is no input {max(one.inputs)} for {one.text or one}")
 
     @property
     def all(self) -> int:
@@ -121,11 +143,14 @@ class JoinGraph:
         return found
 
     def _within(self, at: int, mask: int) -> float:
-        """The selectivity of all predicates that read an input and nothing outside of a set."""
+        """By how much an input of a set is joined less with the rest of it than every tuple with every tuple."""
         factor = 1.0
         for predicate in self._reading[at]:
             if not predicate.mask & ~mask:
                 factor *= predicate.selectivity
+        for key in self.keys:
+            if key.mask >> at & 1 and key.mask & mask & ~(1 << at):
+                factor *= key.selectivity
         return factor
 
     def churn(self, mask: int) -> float:
@@ -156,11 +181,13 @@ class JoinGraph:
         return " ".join(self.inputs[at].name for at in members(mask))
 
     def neighbours(self, mask: int) -> int:
-        """The inputs outside of a set that share a predicate with it."""
+        """The inputs outside of a set that share a predicate or a key with it."""
         found = 0
         for at in members(mask):
             for predicate in self._reading[at]:
                 found |= predicate.mask
+            for key in self.keys:
+                found |= key.mask if key.mask >> at & 1 else 0
         return found & ~mask
 
     def components(self) -> list[int]:
@@ -176,7 +203,7 @@ class JoinGraph:
 
     def scaled(self, rates: float = 1.0, windows: float = 1.0) -> JoinGraph:
         """The same join with other rates and windows; what does not change, a table, stays as it is."""
-        return JoinGraph(tuple(one.scaled(rates, windows) for one in self.inputs), self.predicates)
+        return JoinGraph(tuple(one.scaled(rates, windows) for one in self.inputs), self.predicates, self.keys)
 
 
 def mask_of(inputs: Iterable[int]) -> int:

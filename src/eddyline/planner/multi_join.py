@@ -15,7 +15,7 @@ from eddyline.algebra.node import Operator, WindowOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin, WindowSelect
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_BITS, STRING, DataType
-from eddyline.planner.conditions import condition, predicates
+from eddyline.planner.conditions import condition, keys, predicates
 from eddyline.planner.estimates import Estimate, Estimator
 from eddyline.planner.graph import Input, JoinGraph
 from eddyline.planner.statistics import Statistics
@@ -88,10 +88,11 @@ def _multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
         elif inputs:
             (at,) = inputs
             estimates[at] = estimator.filtered(estimates[at], expr)
-    found, assumed = predicates(across, statistics)
+    of_keys, others, assumed_of_keys = keys(across, statistics)
+    found, assumed = predicates(others, statistics)
     inputs_ = map(_input, _names(operators), estimates, schemas)
-    graph = JoinGraph(tuple(inputs_), tuple(found))
-    return MultiJoin(graph, operators, conjunction(expressions), (*estimator.assumed, *assumed))
+    graph = JoinGraph(tuple(inputs_), tuple(found), tuple(of_keys))
+    return MultiJoin(graph, operators, conjunction(expressions), (*estimator.assumed, *assumed_of_keys, *assumed))
 
 
 def _input(name: str, estimate: Estimate, schema: Schema) -> Input:

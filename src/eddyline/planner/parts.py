@@ -28,6 +28,7 @@ class Parts:
         self.indexed = [0] * len(masks)  # of these, those that an index can find
         self._pairs: list[dict[int, float]] = [{} for _ in masks]
         self._several: list[Several] = []
+        self._keys: list[tuple[int, float]] = []  # the parts that a key touches
         part_of = {at: number for number, mask in enumerate(masks) for at in members(mask)}
         for predicate in graph.predicates:
             touched = {part_of[at] for at in predicate.inputs if at in part_of}
@@ -37,6 +38,13 @@ class Parts:
                 self._several.append(
                     Several(sum(1 << part for part in touched), predicate.selectivity, predicate.looked_up)
                 )
+
+        for key in graph.keys:
+            holding = sum({1 << part_of[at] for at in key.inputs if at in part_of})
+            if holding & (holding - 1):
+                self._keys.append((holding, key.selectivity))
+                for part in members(holding):
+                    self.indexed[part] |= holding ^ 1 << part
 
     def _pair(self, one: int, other: int, selectivity: float, looked_up: bool) -> None:
         for left, right in ((one, other), (other, one)):
@@ -50,7 +58,11 @@ class Parts:
 
     def selectivity(self, one: int, other: int) -> float:
         """Between two parts; 1 if no predicate joins them."""
-        return self._pairs[one].get(other, 1.0)
+        found = self._pairs[one].get(other, 1.0)
+        for holding, selectivity in self._keys:
+            if holding >> one & holding >> other & 1:
+                found *= selectivity
+        return found
 
     def factor(self, joined: int, part: int) -> float:
         """By how much a part multiplies the tuples that are joined of some others."""
@@ -60,6 +72,9 @@ class Parts:
             found *= pairs[other]
         for predicate in self._completed(joined, part):
             found *= predicate.selectivity
+        for holding, selectivity in self._keys:
+            if holding >> part & 1 and holding & joined:
+                found *= selectivity
         return found
 
     def is_indexed(self, joined: int, part: int) -> bool:
