@@ -6,16 +6,25 @@ Trees are nested tuples of the inputs' numbers.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from eddyline.planner.cost import Costs
 from eddyline.planner.graph import BAND, EQUI, THETA, Input, JoinGraph, Key, Predicate
 
 Shape = Any
+#: `make test-long` asks for more
+EXAMPLES = int(os.environ.get("EDDYLINE_TEST_EXAMPLES", "1"))
+
+
+def laws(examples: int = 40) -> settings:
+    """For what is shown on random joins; all trees over five inputs take a moment, so there is no deadline."""
+    return settings(max_examples=examples * EXAMPLES, deadline=None)
 
 
 def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:

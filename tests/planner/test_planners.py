@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eddyline.planner.bjtree import find_bjtree
@@ -20,6 +20,7 @@ from eddyline.planner.tree import mjoin_of, tree_of
 from eddyline.planner.two_layers import BJTREE, MJOIN, REMOVAL, SELECTION, find_in_two_layers
 
 from . import brute
+from .brute import laws
 
 Costed = dict[brute.Shape, tuple[float, float]]
 
@@ -45,6 +46,7 @@ def qualified(costed: Costed, limits: Limits) -> Costed:
     }
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices())
 def test_no_tree_needs_less_than_the_least(graph: JoinGraph, costs: Costs) -> None:
     least = Model(graph, costs).least
@@ -52,12 +54,14 @@ def test_no_tree_needs_less_than_the_least(graph: JoinGraph, costs: Costs) -> No
         assert cpu >= least.cpu * (1 - 1e-9) and memory >= least.memory * (1 - 1e-9)
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices())
 def test_an_mjoin_probes_in_the_best_order(graph: JoinGraph, costs: Costs) -> None:
     shape = tuple(range(len(graph.inputs)))
     assert find_mjoin(Model(graph, costs)).cpu == pytest.approx(brute.cpu(graph, costs, shape))
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices())
 def test_a_bjtree_is_the_best_binary_tree(graph: JoinGraph, costs: Costs) -> None:
     plan = find_bjtree(Model(graph, costs))
@@ -65,6 +69,7 @@ def test_a_bjtree_is_the_best_binary_tree(graph: JoinGraph, costs: Costs) -> Non
     assert plan.cpu == pytest.approx(min(cpu for cpu, _ in brute.all_costs(graph, costs, binary=True).values()))
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices(), st.data())
 def test_jtree_finder_finds_a_plan_exactly_when_there_is_one(
     graph: JoinGraph, costs: Costs, data: st.DataObject
@@ -79,7 +84,7 @@ def test_jtree_finder_finds_a_plan_exactly_when_there_is_one(
         assert min(plan.memory for plan in plans) == pytest.approx(min(memory for _, memory in fitting.values()))
 
 
-@settings(max_examples=12, deadline=None)
+@laws(12)
 @given(brute.graphs(least=6, most=6), brute.prices(), st.data())
 def test_also_over_six_inputs(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
     costed = brute.all_costs(graph, costs)
@@ -91,6 +96,7 @@ def test_also_over_six_inputs(graph: JoinGraph, costs: Costs, data: st.DataObjec
         assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
 
 
+@laws()
 @given(brute.graphs(least=3, most=4), brute.prices(), st.data())
 def test_jtree_finder_gives_all_that_qualify(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
     costed = brute.all_costs(graph, costs)
@@ -100,6 +106,7 @@ def test_jtree_finder_gives_all_that_qualify(graph: JoinGraph, costs: Costs, dat
     assert {plan.tree for plan in found} == set(map(tree_of, qualified(costed, limits)))
 
 
+@laws()
 @given(brute.graphs(least=3, most=4), brute.prices())
 def test_without_limits_the_best_are_those_that_no_other_beats(graph: JoinGraph, costs: Costs) -> None:
     costed = brute.all_costs(graph, costs)
@@ -116,6 +123,7 @@ def test_where_no_state_fits_the_mjoin_may() -> None:
     assert [plan.tree.kind for plan in find_jtrees(model, Limits(memory=mjoin.memory))] == ["mjoin"]
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices(), st.data())
 def test_the_polynomial_planners_never_call_a_plan_qualified_that_is_not(
     graph: JoinGraph, costs: Costs, data: st.DataObject
@@ -134,6 +142,7 @@ def test_the_polynomial_planners_never_call_a_plan_qualified_that_is_not(
         assert found.plan is not None
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices(), st.data())
 def test_each_state_that_is_selected_makes_the_plan_cheaper(
     graph: JoinGraph, costs: Costs, data: st.DataObject
@@ -146,6 +155,7 @@ def test_each_state_that_is_selected_makes_the_plan_cheaper(
     assert all(limits.holds(plan.memory) for plan in way[1:])
 
 
+@laws()
 @given(brute.graphs(least=3), brute.prices(), st.data())
 def test_states_are_removed_until_the_plan_fits_or_none_is_left(
     graph: JoinGraph, costs: Costs, data: st.DataObject
@@ -161,6 +171,7 @@ def test_states_are_removed_until_the_plan_fits_or_none_is_left(
 # -- orders over many inputs -------------------------------------------------------------------------------------------
 
 
+@laws()
 @given(st.integers(3, 7), st.sampled_from((LINEAR, STAR)), st.data())
 def test_ranks_give_the_best_order_without_cross_products(number: int, shape: str, data: st.DataObject) -> None:
     amount = st.floats(0.1, 50.0)
@@ -185,6 +196,7 @@ def _best_connected(parts: Parts, start: int, prices: Prices) -> float:
     return best(1 << start, parts.sizes[start])
 
 
+@laws()
 @given(brute.graphs(least=3), st.floats(0.0, 1.0))
 def test_no_order_is_better_than_the_exact_one(graph: JoinGraph, compare: float) -> None:
     parts = Parts(graph, [1 << at for at in range(len(graph.inputs))])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from eddyline.algebra.expression import Call, Column, Expr, Literal, TypedExpr
+from eddyline.algebra.expression import Call, Column, Expr, TypedExpr, columns_of
 from eddyline.algebra.printing import sql_text
 from eddyline.planner.graph import BAND, EQUI, THETA, Key, Predicate
 from eddyline.planner.statistics import Statistics
@@ -61,9 +61,9 @@ def _is_apart(sides: tuple[Expr, ...], reads: Reads) -> bool:
 def _side(comparison: Call) -> Expr | None:
     """What is compared with a constant."""
     left, right = comparison.arguments
-    if isinstance(right, Literal):
+    if not columns_of(right):
         return left
-    return right if isinstance(left, Literal) else None
+    return None if columns_of(left) else right
 
 
 def _distance(comparison: Call) -> Call | None:
