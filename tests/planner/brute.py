@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -57,6 +58,7 @@ def is_binary(tree: Shape) -> bool:
     return isinstance(tree, int) or (len(tree) == 2 and all(map(is_binary, tree)))
 
 
+@cache
 def inputs_of(tree: Shape) -> frozenset[int]:
     return frozenset({tree}) if isinstance(tree, int) else frozenset().union(*map(inputs_of, tree))
 
@@ -69,6 +71,21 @@ def selectivity(graph: JoinGraph, inputs: frozenset[int]) -> float:
 
 def state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
     """|S| and λ: of an input as they are; of a node, Π|S_c|·σ and Σ over c of λ_c·Π(other |S_d|)·σ."""
+    if _LAST.graph is not graph:
+        _LAST.graph, _LAST.known = graph, {}
+    if tree not in _LAST.known:
+        _LAST.known[tree] = _state_and_rate(graph, tree)
+    return _LAST.known[tree]
+
+
+class _LAST:
+    """What was found out about the last graph: thousands of trees ask for the same."""
+
+    graph: JoinGraph | None = None
+    known: ClassVar[dict[Shape, tuple[float, float]]] = {}
+
+
+def _state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
     if isinstance(tree, int):
         return graph.inputs[tree].size, graph.inputs[tree].rate
     children = [state_and_rate(graph, child) for child in tree]

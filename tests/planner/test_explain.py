@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,19 @@ def test_limits_that_would_do_can_be_pasted() -> None:
     roomy, tight = f"SET cpu_limit = 100; EXPLAIN {JOIN};", "SET memory_limit = 1000; "
     memory = re.search(r"fits with memory_limit = ('.*?')", text(tight + roomy, a=50, b=50, c=50))
     assert memory and "no join tree" not in text(f"SET memory_limit = {memory[1]}; {roomy}", a=50, b=50, c=50)
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_twenty_four_inputs(by_key: bool) -> None:
+    names = [f"a{at}" for at in range(24)]
+    sources = ", ".join(f"a [RANGE 9 SEC] AS {name}" for name in names)
+    other = "k" if by_key else "t"
+    where = " AND ".join(f"{one}.k = {two}.{other}" for one, two in pairwise(names))
+    query = f"SELECT a0.x FROM {sources} WHERE {where}"
+    roomy = text(f"SET cpu_limit = 1; SET memory_limit = '1 MB'; EXPLAIN {query};", a=2)
+    assert f"({'clique' if by_key else 'linear'})" in roomy and "mjoin, by mjoin" in roomy
+    tight = text(f"SET cpu_limit = 1; SET memory_limit = '1 KB'; EXPLAIN {query};", a=2)
+    assert "no join tree fits" in tight and "a join tree fits with memory_limit = " in tight
 
 
 @pytest.mark.parametrize("mode", ["ALGEBRA", "ANALYZE"])

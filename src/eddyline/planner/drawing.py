@@ -22,7 +22,7 @@ def number(value: float) -> str:
     ('1,234,568', '12.3', '0.000123', '0')
     """
     if math.isinf(value):
-        return "no limit"
+        return "∞"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -32,7 +32,7 @@ def rounded_up(value: float) -> float:
     >>> rounded_up(0.96612), rounded_up(1234.5), rounded_up(0.5)
     (0.967, 1240.0, 0.5)
     """
-    if value <= 0:
+    if value <= 0 or math.isinf(value):
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return float(f"{math.ceil(value / unit - 1e-6) * unit:.6g}")

@@ -117,9 +117,14 @@ class JoinGraph:
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:
             raise InvalidDefinition("a join has two inputs or more")
-        for one in (*self.predicates, *self.keys):
+        for one in self.edges:
             if max(one.inputs) >= len(self.inputs):
                 raise InvalidDefinition(f"there is no input {max(one.inputs)} for {one.text or one}")
+
+    @property
+    def edges(self) -> tuple[Predicate | Key, ...]:
+        """All that joins inputs with each other."""
+        return (*self.predicates, *self.keys)
 
     @property
     def all(self) -> int:

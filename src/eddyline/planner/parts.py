@@ -33,7 +33,8 @@ class Parts:
         for predicate in graph.predicates:
             touched = {part_of[at] for at in predicate.inputs if at in part_of}
             if len(touched) == 2 and all(at in part_of for at in predicate.inputs):
-                self._pair(*touched, predicate.selectivity, predicate.looked_up)
+                one, other = touched
+                self._pair(one, other, predicate.selectivity, predicate.looked_up)
             elif len(touched) > 2 and all(at in part_of for at in predicate.inputs):
                 self._several.append(
                     Several(sum(1 << part for part in touched), predicate.selectivity, predicate.looked_up)

@@ -65,7 +65,7 @@ def shape_of(graph: JoinGraph) -> str:
     number = len(graph.inputs)
     if len(graph.components()) > 1:
         return APART
-    pairs = {frozenset(pair) for p in (*graph.predicates, *graph.keys) for pair in combinations(p.inputs, 2)}
+    pairs = {frozenset(pair) for edge in graph.edges for pair in combinations(edge.inputs, 2)}
     degrees = [sum(at in pair for pair in pairs) for at in range(number)]
     if len(pairs) == number - 1:
         if max(degrees) <= 2:
