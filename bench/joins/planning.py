@@ -16,12 +16,22 @@ from eddyline.planner.cost import Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan
+from eddyline.planner.state_exchange import exchange_states
 from eddyline.planner.state_removal import remove_states
 from eddyline.planner.state_selection import select_states
 from eddyline.planner.two_layers import find_in_two_layers
 
 FINDER = "JTree-Finder"
 Planner = Callable[[Model, Limits], Plan | None]
+
+
+def _exchanged(model: Model, limits: Limits) -> Plan | None:
+    """The two layers and then, if they have found nothing, state exchange."""
+    found = find_in_two_layers(model, limits)
+    if found.plan is not None:
+        return found.plan
+    nearest = min((one.plan for one in found.considered), key=lambda plan: limits.strain(plan.used))
+    return _qualified(exchange_states(model, limits, nearest)[-1], limits)
 
 
 def _qualified(plan: Plan, limits: Limits) -> Plan | None:
@@ -35,6 +45,7 @@ PLANNERS: dict[str, Planner] = {
     "state selection": lambda model, limits: _qualified(select_states(model, limits)[-1], limits),
     "state removal": lambda model, limits: _qualified(remove_states(model, limits)[-1], limits),
     "two layers": lambda model, limits: find_in_two_layers(model, limits).plan,
+    "and exchange": lambda model, limits: _exchanged(model, limits),
 }
 #: from here on an exponent of growth is fitted: before it, exact orders of few inputs are what takes the time
 GROWTH_FROM = 10

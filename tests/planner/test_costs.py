@@ -138,6 +138,7 @@ def test_trees() -> None:
     assert tree.kind == "bjtree" and tree.states() == [0b0011, 0b1100]
     assert tree.without(0b0011) == tree_of((A, B, (C, D))) and tree.without(0b0011).kind == "jtree"
     assert tree_of((A, B)).kind == "mjoin"  # it is both
+    assert tree.replaced(0b1100, leaf(C)) == tree_of(((A, B), C)) and tree.replaced(tree.mask, leaf(C)) == leaf(C)
     assert tree_of((((A, B), C), D)).without(0b0111) == tree_of(((A, B), C, D))
     with pytest.raises(InvalidDefinition, match="once"):
         node((leaf(A), leaf(A)))

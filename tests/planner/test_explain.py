@@ -149,17 +149,17 @@ def test_rates_come_from_logs() -> None:
     assert observed_rates(logs, 1_000) == {"s": 5_000.0}
 
 
-def test_a_database_keeps_limits(tmp_path: Path) -> None:
+def test_a_database_keeps_limits(tmp_path: Path, spark: object) -> None:
     import eddyline
 
-    with eddyline.connect(tmp_path / "db") as db:
+    with eddyline.connect(str(tmp_path / "db"), master="local[2]") as db:
         db.sql(STREAMS)
         db.sql("SET cpu_limit = 0.5")
         db.sql("SET memory_limit = '3 MB'")
         db.sql("SET memory_limit = '2 MB'")
         with pytest.raises(EddylineError):
             db.sql("SET cpu_limit = 0")
-    with eddyline.connect(tmp_path / "db") as db:
+    with eddyline.connect(str(tmp_path / "db"), master="local[2]") as db:
         for name in "abc":
             db.stream(name).push([(at % 7, 1.0, at) for at in range(100)])
         db.flush()

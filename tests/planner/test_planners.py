@@ -14,6 +14,7 @@ from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
 from eddyline.planner.parts import Parts
 from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, STAR, made
+from eddyline.planner.state_exchange import exchange_states
 from eddyline.planner.state_removal import remove_states
 from eddyline.planner.state_selection import select_states
 from eddyline.planner.tree import mjoin_of, tree_of
@@ -166,6 +167,21 @@ def test_states_are_removed_until_the_plan_fits_or_none_is_left(
     assert [len(plan.tree.states()) for plan in way] == list(range(len(graph.inputs) - 2, -1, -1))[: len(way)]
     assert limits.allow(way[-1].used) or way[-1].tree == mjoin_of(graph.all)
     assert not any(limits.allow(plan.used) for plan in way[:-1])
+
+
+@laws()
+@given(brute.graphs(least=4), brute.prices(), st.data())
+def test_each_state_that_is_exchanged_brings_the_plan_nearer(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    limits = draw_limits(data, brute.all_costs(graph, costs))
+    model = Model(graph, costs)
+    way = exchange_states(model, limits, find_mjoin(model))
+    strains = [max(limits.strain(plan.used), 1.0) for plan in way]
+    assert strains == sorted(strains, reverse=True)
+    assert len({plan.tree for plan in way}) == len(way) <= 2 * len(graph.inputs) + 1
+    assert not any(limits.allow(plan.used) for plan in way[:-1])
+    assert all(plan.tree.mask == graph.all for plan in way)
 
 
 # -- orders over many inputs -------------------------------------------------------------------------------------------

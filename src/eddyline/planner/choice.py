@@ -10,13 +10,14 @@ from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan
 from eddyline.planner.shortfall import Shortfall, shortfall
-from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, find_in_two_layers
+from eddyline.planner.state_exchange import exchange_states
+from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, Found, find_in_two_layers
 
 #: up to so many inputs all join trees are weighed, in some hundredths of a second
 FEW_INPUTS = 6
-#: where the two layers find nothing, JTree-Finder may look for so many seconds
+#: where the others find nothing, JTree-Finder may look for so many seconds
 PATIENCE = 1.0
-FINDER = "JTree-Finder"
+FINDER, EXCHANGE = "JTree-Finder", "state exchange"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ def choose(model: Model, limits: Limits) -> Choice:
     mjoin = found.considered[0].plan
     certain = not limits.holds(mjoin.memory)
     if not certain:
+        nearest = min(found.considered, key=lambda one: limits.strain(one.plan.used)).plan
+        way = tuple(Considered(EXCHANGE, plan) for plan in exchange_states(model, limits, nearest)[1:])
+        found = Found(None, (*found.considered, *way))
+        if way and limits.allow(way[-1].plan.used):
+            return Choice(way[-1].plan, EXCHANGE, _without(way[-1].plan, found.considered))
         try:
             plans = find_jtrees(model, limits, seconds=PATIENCE)
         except OutOfTime:
@@ -47,7 +53,7 @@ def choose(model: Model, limits: Limits) -> Choice:
         else:
             certain = True
             if plans:
-                return Choice(plans[0], FINDER, found.considered)
+                return Choice(plans[0], FINDER, _without(plans[0], found.considered))
     missing = shortfall(model, limits, [one.plan for one in found.considered])
     return Choice(None, "two layers", _without(missing.nearest, found.considered), missing, certain)
 

@@ -56,6 +56,14 @@ class JTree:
             children += child.children if child.mask == state and child.children else [child.without(state)]
         return node(children)
 
+    def replaced(self, mask: int, by: JTree) -> JTree:
+        """The tree with another way to join a set."""
+        if self.mask == mask:
+            return by
+        if self.is_leaf or self.mask & mask != mask:
+            return self
+        return node(child.replaced(mask, by) for child in self.children)
+
     @property
     def kind(self) -> str:
         """What the paper calls it."""
