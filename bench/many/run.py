@@ -133,18 +133,18 @@ class Bench:
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.many", description="Many standing queries, on several engines")
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--batch-rows", type=int, help="of a micro-batch; a quarter of the rows if not given")
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--batch-rows", type=int, help="of a micro-batch; all rows if not given")
     parser.add_argument("--symbols", type=int, default=10)
     parser.add_argument("--sizes", help="numbers of queries, with commas; all powers of ten up to a million")
     parser.add_argument("--only", help="beginnings of the kinds' names, with commas")
     parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned and pushed")
-    parser.add_argument("--budget", type=float, default=120, help="seconds for one run of one size")
+    parser.add_argument("--budget", type=float, default=300, help="seconds for one run of one size")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each size, while they are short")
     parser.add_argument("--tuned", action="store_true", help="Spark writes its logs as ours does on its sides too")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
-    options.batch_rows = options.batch_rows or max(1, options.rows // 4)
+    options.batch_rows = options.batch_rows or options.rows
     try:
         sizes = sorted({int(float(each)) for each in options.sizes.split(",")}) if options.sizes else list(SIZES)
     except ValueError:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from datetime import date
+from itertools import cycle, permutations
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from bench.revisions.sides import UPSTREAM, WAYS, PlainSpark, Side
 from bench.revisions.workload import JOIN, KINDS, OVERLAP, SLIDING, Workload, same
 
 RESULTS = Path(__file__).parents[1] / "results"
+#: so many times as many batches are measured where nothing is corrected
+_IDLE = 4
 
 
 def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Namespace) -> dict[str, Any]:
@@ -32,10 +35,13 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
     with ExitStack() as opened:
         sides = [opened.enter_context(closing(Side(folder / way, kind, size, way))) for way in ways]
         loading = {side.way: side.remember(workload) for side in sides}
-        for number in range(options.settle + options.batches):
+        # three in a hundred of a batch that corrects nothing are a few milliseconds: more of them have to be measured
+        batches = options.batches if share else _IDLE * options.batches
+        # whoever is first meets cold caches, and whoever is next pays for what one has left behind: all orders in turn
+        orders = cycle(permutations(sides))
+        for number in range(options.settle + batches):
             batch = workload.batch(number, options.rows, share)
-            # whoever is first meets cold caches: all take their turn
-            for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
+            for side in next(orders):
                 side.correct(batch)
         right = workload.right(kind, size)
         for side in sides:
@@ -108,17 +114,24 @@ def measured(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     return results
 
 
+def _kinds(text: str) -> list[str]:
+    kinds = text.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: there are {', '.join(KINDS)}")
+    return kinds
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="bench.revisions", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--windows", type=_numbers(int), default=[10, 1_000, 100_000, 1_000_000], help="tuples in one")
     parser.add_argument("--shares", type=_numbers(float), default=[0.0, 0.01, 0.5], help="of rows that correct others")
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS), help=f"of {','.join(KINDS)}")
+    parser.add_argument("--only", type=_kinds, default=list(KINDS), help=f"of {','.join(KINDS)}")
     parser.add_argument("--history", type=int, default=400_000, help="tuples that have come before, at least")
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
     parser.add_argument("--settle", type=int, default=10, help="batches that are not counted: auto gets to know costs")
-    parser.add_argument("--batches", type=int, default=10, help="that are counted")
+    parser.add_argument("--batches", type=int, default=12, help="that are counted")
     parser.add_argument("--plain", type=int, default=1_000_000, help="tuples that plain Spark computes again; 0: none")
     parser.add_argument("--strict", action="store_true", help="end with 1 if an aim is missed")
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eddyline.binder.statement import StatementBinder
@@ -60,8 +60,23 @@ def test_batches_do_not_matter(sql: str, given_data: Data, batch_rows: int) -> N
     assert unnumbered(one_by_one) == unnumbered(in_batches)
 
 
+#: a pair of windows looks as before, but it is made of other ones
+ANOTHER_LATEST = Data(
+    s=[
+        {"a": 0, "b": None, "t": 3},
+        {"a": 0, "b": None, "t": 0},
+        {"_op": "=", "_ref": 1, "a": 0, "b": None, "t": 10},
+        {"a": 0, "b": None, "t": 1},
+    ],
+    r=[{"a": 0, "c": "x", "t": 6}, {"_op": "=", "_ref": 1, "a": 0, "c": "x", "t": 10}],
+    retain=(None, None),
+    key="",
+)
+
+
 @settings(max_examples=200 * EXAMPLES, deadline=None)
 @given(all_queries, data(), st.sets(st.sampled_from(rule_names()), min_size=1))
+@example("SELECT b, c FROM s [RANGE 0 SEC], r [RANGE 1 SEC] WHERE s.a = r.a", ANOTHER_LATEST, {"push-selections"})
 def test_rules_keep_the_meaning(sql: str, given_data: Data, without: set[str]) -> None:
     """With and without any of the rules, the answers fold to the same, window by window."""
     with_all = folded(run(sql, given_data).collected)

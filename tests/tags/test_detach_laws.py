@@ -60,6 +60,16 @@ def test_results_are_revised(s: list[str], r: list[str], query: str, said: str, 
     assert found == expected
 
 
+def test_tags_are_no_rows_that_push_tuples_out() -> None:
+    """Whoever looks for the latest two tuples at a tick goes on behind two tags."""
+    tag = '{"_op": "#", "_tag": {"content": "Late"}, "t": 8}'
+    rows = ['{"id": 1, "a": 0, "t": 2}', '{"id": 2, "a": 1, "t": 8}', tag, tag, '{"id": 3, "a": 2, "t": 10}']
+    sql = "CREATE QUERY q AS SELECT id, a FROM s [ROWS 2] WITH TAGS; INSERT INTO s VALUES (4, 3, NULL, 9);"
+    found, expected = both(sql, rows, [], 1)
+    assert found == expected
+    assert (9, (1, 0), ()) in found[2], "the tuple that comes late pushes the first one out"
+
+
 @settings(LAW)
 @given(lines(), lines(), st.sampled_from(GROUPED), statements(), st.sampled_from([1, 3, 100]))
 def test_groups_are_revised(s: list[str], r: list[str], query: str, said: str, batch_rows: int) -> None:

@@ -123,11 +123,13 @@ def _changes_at(
 def _pairs_at(sides: tuple[_Side, _Side], tick: int, combine: Combine, named: Named) -> dict[Key, Window]:
     if not any(side.stands_at(tick) for side in sides):
         return {}
-    return {
-        named(left_key, right_key, tick): Window(tick, (tick, left.order, right.order), combine(left, right, tick))
-        for left_key, left in sides[0].latest(tick)
-        for right_key, right in sides[1].latest(tick)
-    }
+    found = {}
+    for left_key, left in sides[0].latest(tick):
+        for right_key, right in sides[1].latest(tick):
+            key = named(left_key, right_key, tick)
+            # Not by the order of the two windows: another one may become the latest, and the pair look as before.
+            found[key] = Window(tick, (tick, key), combine(left, right, tick))
+    return found
 
 
 def _joined(left: Row, right: Row, widths: tuple[int, int]) -> Row:

@@ -170,7 +170,7 @@ def _reach_back(node: LatestRowsWindow, batch: Batch, tick: int) -> int:
         return LOW
     found = 0
     for segment in sorted((s for s in log.segments if s.tick[1] <= tick), key=lambda s: s.tick, reverse=True):
-        found += max(0, segment.rows - 2 * segment.minus)
+        found += max(0, segment.rows - segment.tags - 2 * segment.minus)
         if found >= node.rows and not any(s.minus for s in log.segments):
             return segment.tick[0]
     return LOW
