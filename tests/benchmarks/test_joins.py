@@ -77,3 +77,14 @@ def test_what_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         main(["--planning", "--shapes", "round"])
     assert "no shape round" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("at", [31, 70])
+def test_state_exchange_solves_what_the_two_layers_do_not(at: int) -> None:
+    """Two joins of a hundred or so over five inputs for which that is so; the benchmark counts how often it is."""
+    rng = Random(f"exchange {at}")
+    model = random_model(rng, 5, rng.choice(list(PAIRS)))
+    limits, _ = exact_limits(rng, model)
+    assert PLANNERS["two layers"](model, limits) is None
+    plan = PLANNERS["and exchange"](model, limits)
+    assert plan is not None and limits.allow(plan.used)
