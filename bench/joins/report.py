@@ -77,10 +77,14 @@ def plot(results: Results, path: Path) -> bool:
         axis.legend()
     success = results["success"]
     if success:
-        for name in PLANNERS:
-            tallies = success["inputs"]
-            axes[-1].plot([int(n) for n in tallies], [100 * t["solved"][name] for t in tallies.values()], label=name)
-        axes[-1].set(title="joins solved, of those with a plan", xlabel="inputs", ylabel="%", ylim=(0, 103))
+        solved = {int(number): tally["solved"] for number, tally in success["inputs"].items()}
+        few = [number for number in solved if number in success["few"]]
+        many = [number for number in solved if number not in success["few"]]
+        for at, name in enumerate(PLANNERS):  # limits of another kind: the lines must not look like one
+            axes[-1].plot(few, [100 * solved[n][name] for n in few], f"C{at}o-", label=name)
+            axes[-1].plot(many, [100 * solved[n][name] for n in many], f"C{at}s:")
+        title = "joins solved (dotted: limits of a known plan)"
+        axes[-1].set(title=title, xlabel="inputs", ylabel="%", ylim=(0, 103))
         axes[-1].legend()
     figure.savefig(path, dpi=110)
     return True
