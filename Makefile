@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes bench-revisions bench-tags clean
+.PHONY: help setup demo test test-long check bench bench-many bench-eddy bench-shapes bench-revisions bench-tags bench-joins clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,6 +61,11 @@ bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving obje
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.tags $(BENCH)
+
+bench-joins: $(STAMP) ## measure the planners of multi-way joins (minutes; BENCH=… for less)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m bench.joins --planning $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

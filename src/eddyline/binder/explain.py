@@ -31,6 +31,9 @@ class Show:
     plan: Operator
     rules: tuple[str, ...]  # that have changed the plan
     position: Position | None
+    cpu_limit: float | None = None  # of its joins, in processors; None: as many as the machine has
+    memory_limit: float | None = None  # of its joins, in bytes
+    tick_micros: int = 1_000_000
 
 
 def bind_explain(node: syntax.Explain, env: Environment, unnamed: str, without_rules: frozenset[str]) -> Show:
@@ -41,7 +44,10 @@ def bind_explain(node: syntax.Explain, env: Environment, unnamed: str, without_r
     if what == ALGEBRA:
         return Show(name, what, query, query.plan, (), position)
     best = optimize(behind_taggers(query.plan, env.catalog.taggers_of), without_rules)
-    return Show(name, what, query, best.plan, best.applied, position)
+    catalog = env.catalog
+    cpu = catalog.cpu_limit if query.cpu_limit is None else query.cpu_limit
+    memory = catalog.memory_limit if query.memory_limit is None else query.memory_limit
+    return Show(name, what, query, best.plan, best.applied, position, cpu, memory, catalog.tick_micros)
 
 
 def _target(target: exp.Expr, env: Environment, unnamed: str) -> tuple[str, BoundQuery]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from eddyline.binder.limit import cpu_limit, memory_limit
 from eddyline.binder.position import position_of
 from eddyline.binder.revise_if import with_revise_if
 from eddyline.catalog.catalog import AUTO, DOWNSTREAM, UPSTREAM, BoundQuery
@@ -68,4 +69,6 @@ _SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {
     "priority": _priority,
     "revisions": _revisions,
     "revise_if": _revise_if,
+    "cpu_limit": lambda query, value: replace(query, cpu_limit=cpu_limit(value)),
+    "memory_limit": lambda query, value: replace(query, memory_limit=memory_limit(value)),
 }

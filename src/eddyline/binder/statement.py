@@ -24,6 +24,7 @@ from eddyline.binder.expression import TYPE, position_of
 from eddyline.binder.extent import bind_extent
 from eddyline.binder.function import Load, bind_function, declared, mark_calls
 from eddyline.binder.history import from_history
+from eddyline.binder.limit import cpu_limit, memory_limit
 from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.revisions import ShowRevisions, bind_show_revisions
 from eddyline.binder.setting import with_settings
@@ -333,6 +334,14 @@ class StatementBinder:
         self.catalog.tick_micros = micros
         return []
 
+    def _set_limit(self, node: syntax.SetLimit) -> list[Step]:
+        value = node.args.get("value")
+        if node.args["this"] == "cpu_limit":
+            self.catalog.cpu_limit = None if value is None else cpu_limit(value)
+        else:
+            self.catalog.memory_limit = None if value is None else memory_limit(value)
+        return []
+
     def _explain(self, node: syntax.Explain) -> list[Step]:
         if not isinstance(node.this, syntax.Name):
             self._explained += 1
@@ -386,6 +395,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
     syntax.CreatePoint: StatementBinder._create_point,
     syntax.ShowPoints: StatementBinder._show_points,
     syntax.SetTick: StatementBinder._set_tick,
+    syntax.SetLimit: StatementBinder._set_limit,
     syntax.Explain: StatementBinder._explain,
     syntax.InsertRows: StatementBinder._data,
     syntax.UpdateRows: StatementBinder._data,

@@ -36,6 +36,8 @@ class BoundQuery:
     priority: int = 1  # its share of the machine, beside those of other queries
     revise_if: str | None = None  # which corrections are shown, as written; the plan knows what it means
     revisions: str = AUTO  # how its answers are corrected
+    cpu_limit: float | None = None  # processors that its joins may take; None: as the system has it
+    memory_limit: float | None = None  # bytes that the states of its joins may take
 
     @cached_property
     def functions(self) -> tuple[UserFunction, ...]:
@@ -52,6 +54,8 @@ class Catalog:
     """What CREATE has made so far. `tick_micros` is the length of a tick."""
 
     tick_micros: int = 1_000_000
+    cpu_limit: float | None = None  # processors that a join may take; None: as many as the machine has
+    memory_limit: float | None = None  # bytes that the states of a join may take
     extents: dict[str, Extent] = field(default_factory=dict)
     queries: dict[str, BoundQuery] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries

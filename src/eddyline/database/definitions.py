@@ -69,6 +69,7 @@ class Definitions:
     def attempt(self, statement: Statement) -> Iterator[list[Step]]:
         """Bind a statement; whatever fails before the block ends, the catalog is as it was."""
         catalog, bare, explained = self.catalog, self._binder._bare_queries, self._binder._explained
+        limits = catalog.cpu_limit, catalog.memory_limit
         kept = (catalog.tick_micros, dict(catalog.extents), dict(catalog.queries), dict(catalog.names))
         functions, points = dict(catalog.functions), dict(catalog.points)
         words, tag_functions = dict(catalog.words), dict(catalog.tag_functions)
@@ -79,6 +80,7 @@ class Definitions:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
             catalog.taggers, catalog.functions, catalog.points = taggers, functions, points
             catalog.words, catalog.tag_functions = words, tag_functions
+            catalog.cpu_limit, catalog.memory_limit = limits
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
 

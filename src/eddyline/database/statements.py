@@ -17,7 +17,7 @@ from eddyline.log.storage import Storage
 
 FOLDER = "catalog"
 EXTENT, QUERY, DROP, TICK, QUERIES, DROP_LIKE = "extent", "query", "drop", "tick", "queries", "drop like"
-FUNCTION, POINT, WORDS = "function", "connection point", "words"
+FUNCTION, POINT, WORDS, LIMIT = "function", "connection point", "words", "limit"
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,12 @@ from eddyline.database.listing import listed
 from eddyline.database.points import connect, disconnect
 from eddyline.database.points import listed as listed_points
 from eddyline.database.rows import Rows
-from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, QUERY, TICK, WORDS
+from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, LIMIT, QUERY, TICK, WORDS
 from eddyline.database.stream import Pushed
 from eddyline.errors import EddylineError
 from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
+from eddyline.session.join_trees import with_join_trees
 from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.tags import attach, shown_tags
 from eddyline.sources.arrival import INSERT_STATEMENT
@@ -55,6 +56,7 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
+from eddyline.spark.observed import observed_rates
 from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.tags.lowering import has_tags
 
@@ -91,6 +93,8 @@ class Steps:
                         core.alike.forget()
                 if core.definitions.catalog.tick_micros != tick:
                     core.remember(TICK, to_sql(statement.tree), Path.cwd())
+                elif isinstance(statement.tree, syntax.SetLimit):
+                    core.remember(LIMIT, to_sql(statement.tree), Path.cwd())
                 return result
 
     def _step(self, step: Step, statement: Statement) -> Result:
@@ -240,7 +244,11 @@ class Steps:
             query = self._core.definitions.for_spark(step.name, replace(query, plan=plan))
             plan = query.plan
         question = Question(log, plan, query.columns, step.rules, None, query.revisions)
-        return (analyze if step.what == ANALYZE else explain)(self._core.engine, question)
+        engine = self._core.engine
+        if step.what == ANALYZE:
+            return analyze(engine, question)
+        rates = observed_rates(engine.logs(), step.tick_micros)
+        return with_join_trees(explain(engine, question), step, rates)
 
     def _class_for(self, step: Show) -> QueryClass | None:
         """The class that has the shape of a query which does not stand."""

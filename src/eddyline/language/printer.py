@@ -90,6 +90,9 @@ class Printer(SparkGenerator):
     def _flush_revisions(self, e: syntax.FlushRevisions) -> str:
         return f"FLUSH REVISIONS OF {self.sql(e, 'this')}" if e.args.get("this") else "FLUSH REVISIONS"
 
+    def _set_limit(self, e: syntax.SetLimit) -> str:
+        return f"SET {e.args['this']} = {self.sql(e, 'value') if e.args.get('value') else 'DEFAULT'}"
+
     def _setting(self, e: syntax.Setting) -> str:
         return f"{self.sql(e, 'this')} = {self.sql(e, 'value')}"
 
@@ -298,6 +301,7 @@ class Printer(SparkGenerator):
         syntax.ShowTags: _show_tags,
         syntax.ShowPoints: lambda self, e: self._show("CONNECTION POINTS", e),
         syntax.SetTick: lambda self, e: f"SET TICK {self.sql(e, 'this')}",
+        syntax.SetLimit: _set_limit,
         syntax.Explain: _explain,
         syntax.InsertRows: _insert,
         syntax.UpdateRows: _update,

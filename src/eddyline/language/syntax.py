@@ -180,6 +180,12 @@ class SetTick(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class SetLimit(exp.Expression):
+    """SET cpu_limit = 2, SET memory_limit = '4 GB'; without a value it is the machine's again."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": False}
+
+
 class Explain(exp.Expression):
     """EXPLAIN [ALGEBRA | ANALYZE] query-or-name."""
 

@@ -33,6 +33,7 @@ from eddyline.reference.tag_report import TagReport
 from eddyline.rules import optimize
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
+from eddyline.session.join_trees import with_join_trees
 from eddyline.session.reference_revisions import revisions_of
 from eddyline.session.script_run import Progress, ScriptRun, nothing_to_take_back
 from eddyline.session.starts import Starts
@@ -103,7 +104,8 @@ class Session(ScriptRun):
             self._inflow.disconnect(point.on, point.name)
 
     def _explained(self, step: Show) -> str:
-        return f"{notation(step.plan)}\nengine: reference\nrules applied: {', '.join(step.rules) or 'none'}"
+        text = f"{notation(step.plan)}\nengine: reference\nrules applied: {', '.join(step.rules) or 'none'}"
+        return with_join_trees(text, step, {})
 
     def _revisions_of(self, step: ShowRevisions) -> Rows:
         return revisions_of(step, self._contexts)

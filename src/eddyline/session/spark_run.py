@@ -33,6 +33,7 @@ from eddyline.log.journal import Flush
 from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
+from eddyline.session.join_trees import with_join_trees
 from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back
 from eddyline.session.starts import Starts
 from eddyline.session.tags import Understanding, attach, is_tagged, on_spark, shown_tags
@@ -50,6 +51,7 @@ from eddyline.spark.explain import Question, explain
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
+from eddyline.spark.observed import observed_rates
 from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.stages import cut
 from eddyline.spark.tags.lowering import has_tags
@@ -236,7 +238,10 @@ class SparkRun(ScriptRun):
             query = self._with_marks(step.name, replace(query, plan=plan))
             plan = query.plan
         question = Question(step.name, plan, query.columns, step.rules, start, query.revisions)
-        return analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
+        if step.what == ANALYZE:
+            return analyze(self._engine, question)
+        rates = observed_rates(self._engine.logs(), step.tick_micros)
+        return with_join_trees(explain(self._engine, question), step, rates)
 
     def _revisions_of(self, step: ShowRevisions) -> Rows:
         engine = self._engine

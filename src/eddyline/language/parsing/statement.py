@@ -360,8 +360,12 @@ class StatementParser(TagParser):
         self._need_word("REVISIONS", hint="write FLUSH REVISIONS, or FLUSH REVISIONS OF a query")
         return syntax.FlushRevisions(this=self._name("a query") if self._word("OF") else None)
 
-    def _set(self) -> syntax.SetTick:
-        self._need_word("TICK", hint="the only setting is SET TICK '1 second'")
+    def _set(self) -> syntax.SetTick | syntax.SetLimit:
+        if limit := next((word for word in ("CPU_LIMIT", "MEMORY_LIMIT") if self._word(word)), None):
+            self._match(TokenType.EQ)
+            given = None if self._word("DEFAULT") else self._constant(f"a value for {limit.lower()}")
+            return syntax.SetLimit(this=limit.lower(), value=given)
+        self._need_word("TICK", hint="there is SET TICK '1 second', SET cpu_limit = 2 and SET memory_limit = '4 GB'")
         self._match(TokenType.EQ)
         return syntax.SetTick(this=self._string("the length of a tick, such as '1 second'"))
 

@@ -1,0 +1,96 @@
+"""The plan with binary nodes only: every intermediate result is stored and nothing is computed twice.
+
+In a binary tree a node costs the processor rate(V)·C_j, whatever is below, and every state rate(V)·(C_i + C_d). For few
+inputs dynamic programming over subsets finds the best tree, bushy ones among them, in O(3ⁿ). For many, the pair that
+costs least is joined first, and so on (O(n² log n)), or the trees that follow one of the mjoin's orders, if one of
+those is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from eddyline.planner.cost import Model
+from eddyline.planner.graph import members
+from eddyline.planner.plan import Plan, planned
+from eddyline.planner.tree import JTree, leaf, mjoin_of, node
+
+#: up to so many inputs the best tree is found
+EXACT_INPUTS = 7
+
+
+def find_bjtree(model: Model, exact_inputs: int = EXACT_INPUTS) -> Plan:
+    """The binary tree with the least processor time, or one that is near it."""
+    if len(model.graph.inputs) <= exact_inputs:
+        return planned(model, _best(model))
+    plans = [planned(model, tree) for tree in (_cheapest_pairs(model), *_along_orders(model))]
+    return min(plans, key=lambda plan: (plan.cpu, plan.memory))
+
+
+def _pair_cost(model: Model, left: JTree, right: JTree) -> float:
+    """Of the processor, for a binary node and the states that it reads."""
+    first, second = sorted((left.mask, right.mask), key=lambda mask: mask & -mask)
+    return model.node((first, second)).cpu
+
+
+def _best(model: Model) -> JTree:
+    best: dict[int, tuple[float, JTree]] = {1 << at: (0.0, leaf(at)) for at in range(len(model.graph.inputs))}
+    for mask in range(1, model.graph.all + 1):
+        if mask & (mask - 1) == 0:
+            continue
+        found: tuple[float, JTree] | None = None
+        for part in halves(mask):
+            (left_cost, left), (right_cost, right) = best[part], best[mask ^ part]
+            cost = left_cost + right_cost + _pair_cost(model, left, right)
+            if found is None or cost < found[0]:
+                found = (cost, node((left, right)))
+        assert found is not None
+        best[mask] = found
+    return best[model.graph.all][1]
+
+
+def halves(mask: int) -> Iterator[int]:
+    """The parts of a set that hold its first input, but not all of it: each way to cut it in two once.
+
+    >>> [f"{half:b}" for half in halves(0b111)]
+    ['101', '11', '1']
+    """
+    lowest = mask & -mask
+    rest = mask ^ lowest
+    some = (rest - 1) & rest
+    while True:
+        yield some | lowest
+        if not some:
+            return
+        some = (some - 1) & rest
+
+
+def _cheapest_pairs(model: Model) -> JTree:
+    trees = {1 << at: leaf(at) for at in range(len(model.graph.inputs))}
+
+    def weighed(left: JTree, right: JTree) -> tuple[float, int, int]:
+        joined = left.mask | right.mask
+        own = _pair_cost(model, left, right) - model.upkeep(left.mask) - model.upkeep(right.mask)
+        return own + model.upkeep(joined), left.mask, right.mask
+
+    pairs = [weighed(one, other) for one in trees.values() for other in trees.values() if one.mask < other.mask]
+    heapify(pairs)
+    while len(trees) > 1:
+        _, one, other = heappop(pairs)
+        if one in trees and other in trees:
+            joined = node((trees.pop(one), trees.pop(other)))
+            for tree in trees.values():
+                heappush(pairs, weighed(tree, joined))
+            trees[joined.mask] = joined
+    return next(iter(trees.values()))
+
+
+def _along_orders(model: Model) -> Iterator[JTree]:
+    """For each input the tree that joins the others to it in the order in which the mjoin probes them."""
+    inputs = mjoin_of(model.graph.all)
+    for start, order in zip(members(model.graph.all), model.node(inputs.parts).orders, strict=True):
+        tree = leaf(start)
+        for at in order.probes:
+            tree = node((tree, leaf(at)))
+        yield tree

@@ -1,0 +1,130 @@
+"""What a join tree needs of the processor and of memory (the multi-join paper, section 2).
+
+The processor: every node inserts what each child gives and purges it again, at rate(c)·(C_i + C_d), and joins it with
+the states of the other children, one after the other, at C_j for each joined tuple. Memory: the state of every input,
+and of every node but the root. Both are sums over nodes, and what a node adds depends only on the sets of inputs that
+its children join.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from eddyline.errors import InvalidDefinition
+from eddyline.planner.graph import JoinGraph
+from eddyline.planner.order import Order, Prices, best_orders
+from eddyline.planner.parts import Parts
+from eddyline.planner.tree import JTree
+
+#: limits are compared with this much patience, relative to them: sums of many parts are rounded
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of processor time: to insert a tuple (C_i), to purge one (C_d), and to produce a joined one (C_j).
+
+    `compare` is that of looking at one pair where no index helps. The paper, whose joins are all by index, has none.
+    """
+
+    insert: float
+    purge: float
+    join: float
+    compare: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(cost >= 0 and math.isfinite(cost) for cost in (self.insert, self.purge, self.join, self.compare)):
+            raise InvalidDefinition(f"costs are not below 0: {self}")
+
+    @property
+    def upkeep(self) -> float:
+        """Of a tuple that is stored, from beginning to end."""
+        return self.insert + self.purge
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Seconds of processor time in a second, and units of memory."""
+
+    cpu: float
+    memory: float
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources(self.cpu + other.cpu, self.memory + other.memory)
+
+    def with_memory(self, memory: float) -> Resources:
+        return Resources(self.cpu, memory)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What there is of both; infinite if nobody has said."""
+
+    cpu: float = math.inf
+    memory: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not (self.cpu > 0 and self.memory > 0):
+            raise InvalidDefinition("limits are above 0")
+
+    def allow(self, used: Resources, patience: float = ROUNDING) -> bool:
+        return used.cpu <= self.cpu * (1 + patience) and used.memory <= self.memory * (1 + patience)
+
+    def holds(self, memory: float) -> bool:
+        return self.allow(Resources(0.0, memory))
+
+    def strain(self, used: Resources) -> float:
+        """The larger of both shares that are used; above 1 something does not fit."""
+        return max(used.cpu / self.cpu, used.memory / self.memory)
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """What a node costs of the processor, and in which order each child probes the states of the others."""
+
+    cpu: float
+    orders: tuple[Order, ...]
+
+
+@dataclass
+class Model:
+    """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders."""
+
+    graph: JoinGraph
+    costs: Costs
+    exact: bool = False
+    _nodes: dict[tuple[int, ...], NodeCost] = field(default_factory=dict, init=False, repr=False)
+
+    def node(self, masks: tuple[int, ...]) -> NodeCost:
+        """A node over children that join these sets."""
+        found = self._nodes.get(masks)
+        if found is None:
+            parts = Parts(self.graph, masks)
+            orders = best_orders(parts, Prices(self.costs.join, self.costs.compare), self.exact)
+            probing = (churn * order.cost for churn, order in zip(parts.churns, orders, strict=True) if churn)
+            cpu = math.fsum((*map(self.upkeep, masks), *probing))
+            found = self._nodes[masks] = NodeCost(cpu, orders)
+        return found
+
+    def upkeep(self, mask: int) -> float:
+        """What it costs to keep the state of a set up to date."""
+        return self.graph.rate(mask) * self.costs.upkeep
+
+    def of(self, tree: JTree) -> Resources:
+        """What a whole tree needs."""
+        cpu = math.fsum(self.node(each.parts).cpu for each in tree.nodes())
+        return Resources(cpu, self.memory(tree))
+
+    @property
+    def least(self) -> Resources:
+        """What every tree needs: to keep the states of the inputs, and to produce the joined tuples of all."""
+        graph = self.graph
+        inputs = math.fsum(self.upkeep(1 << at) for at in range(len(graph.inputs)))
+        answers = graph.rate(graph.all) * self.costs.join
+        return Resources(inputs + answers, math.fsum(one.size * one.width for one in graph.inputs))
+
+    def memory(self, tree: JTree) -> float:
+        graph = self.graph
+        inputs = (one.size * one.width for one in graph.inputs)
+        return math.fsum((*inputs, *(graph.state(state) for state in tree.states())))

@@ -1,0 +1,189 @@
+"""Join trees and choices as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from eddyline.planner.choice import Choice
+from eddyline.planner.cost import Limits, Model, Resources
+from eddyline.planner.plan import Plan
+from eddyline.planner.shortfall import Shortfall
+from eddyline.planner.tree import JTree
+
+Amount = Callable[[float], str]
+
+
+def number(value: float) -> str:
+    """With three digits that count, or all before the point.
+
+    >>> number(1234567.8), number(12.345), number(0.00012345), number(0)
+    ('1,234,568', '12.3', '0.000123', '0')
+    """
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def rounded_up(value: float) -> float:
+    """To three digits that count: a limit that is to be enough must not be told too low.
+
+    >>> rounded_up(0.96612), rounded_up(1234.5), rounded_up(0.5)
+    (0.967, 1240.0, 0.5)
+    """
+    if value <= 0 or math.isinf(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / unit - 1e-6) * unit:.6g}")
+
+
+def limit_text(value: float) -> str:
+    """
+    >>> limit_text(123456)
+    '124000'
+    """
+    return f"{rounded_up(value):.15g}"
+
+
+@dataclass(frozen=True)
+class Units:
+    """How the two resources are written, and limits that are to be enough."""
+
+    cpu: Amount = number
+    memory: Amount = number
+    memory_limit: Amount = limit_text
+
+
+def short(model: Model, tree: JTree) -> str:
+    """A tree on one line.
+
+    >>> from eddyline.planner.cost import Costs
+    >>> from eddyline.planner.graph import Input, JoinGraph
+    >>> from eddyline.planner.tree import tree_of
+    >>> graph = JoinGraph(tuple(Input(name, 1, 1) for name in "ABCD"))
+    >>> short(Model(graph, Costs(1, 1, 1)), tree_of((0, (1, 2), 3)))
+    'A ⋈ (B ⋈ C) ⋈ D'
+    """
+
+    def text(one: JTree) -> str:
+        return model.graph.names(one.mask) if one.is_leaf else f"({short(model, one)})"
+
+    return " ⋈ ".join(text(child) for child in tree.children)
+
+
+def drawn(model: Model, plan: Plan, units: Units | None = None) -> list[str]:
+    """The tree, a line for each input and each node: its rate, what its state holds and takes, and the processor time.
+
+    The processor time in a line is that of keeping this state and of joining what arrives in it with its neighbours, in
+    the order that stands beside it. So the lines add up to what the plan needs.
+    """
+    units = units or Units()
+    rows = [("", "tuples/s", "state", "memory", "cpu", "probes"), *_rows(model, plan.tree, units, "", "", None)]
+    widths = [max(len(row[at]) for row in rows) for at in range(5)]
+    lines = []
+    for row in rows:
+        amounts = (row[at].rjust(widths[at]) for at in range(1, 5))
+        lines.append("  ".join((row[0].ljust(widths[0]), *amounts, row[5])).rstrip())
+    return lines
+
+
+Row = tuple[str, str, str, str, str, str]
+
+
+def _rows(
+    model: Model, tree: JTree, units: Units, lead: str, below: str, spent: tuple[float, str] | None
+) -> Iterator[Row]:
+    graph = model.graph
+    name = graph.names(tree.mask) if tree.is_leaf else f"⋈ {graph.names(tree.mask)}"
+    rate = number(graph.rate(tree.mask))
+    if spent is None:
+        yield lead + name, rate, "", "", "", ""
+    else:
+        cpu, probes = spent
+        amounts = (number(graph.size(tree.mask)), units.memory(graph.state(tree.mask)), units.cpu(cpu))
+        yield lead + name, rate, *amounts, probes
+    if tree.is_leaf:
+        return
+    cost = model.node(tree.parts)
+    for at, (child, order) in enumerate(zip(tree.children, cost.orders, strict=True)):
+        churn = graph.churn(child.mask)
+        cpu = model.upkeep(child.mask) + (churn * order.cost if churn else 0.0)
+        probes = " → ".join(_state(model, tree.children[probe]) for probe in order.probes) if churn else ""
+        is_last = at == len(tree.children) - 1
+        yield from _rows(
+            model,
+            child,
+            units,
+            below + ("└─ " if is_last else "├─ "),
+            below + ("   " if is_last else "│  "),
+            (cpu, probes),
+        )
+
+
+def _state(model: Model, tree: JTree) -> str:
+    names = model.graph.names(tree.mask)
+    return names if tree.is_leaf else f"({names})"
+
+
+def told(model: Model, choice: Choice, limits: Limits, units: Units | None = None) -> list[str]:
+    """The plan with its drawing, the others and why they lost; or what is missing."""
+    units = units or Units()
+    lines = []
+    if choice.plan is not None:
+        lines.append(f"{choice.plan.tree.kind}, by {choice.by}: {_used(choice.plan.used, limits, units)}")
+        lines += [f"  {line}" for line in drawn(model, choice.plan, units)]
+    if choice.missing is not None:
+        lines += _missing(model, choice, choice.missing, units)
+    for other in choice.others:
+        why = _why(other.plan, choice.plan, limits, units)
+        lines.append(f"not {short(model, other.plan.tree)} ({other.plan.tree.kind}, by {other.by}): {why}")
+    return lines
+
+
+def _used(used: Resources, limits: Limits, units: Units) -> str:
+    return f"{_of(used.cpu, limits.cpu, units.cpu)} cpu, {_of(used.memory, limits.memory, units.memory)} memory"
+
+
+def _of(used: float, limit: float, unit: Amount) -> str:
+    return unit(used) if math.isinf(limit) else f"{unit(used)} of {unit(limit)}"
+
+
+def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units) -> str:
+    excess = _excess(plan, limits, units)
+    if excess:
+        return excess
+    used = _used(plan.used, limits, units)
+    if chosen is None or plan.cpu >= chosen.cpu:
+        return f"it fits, but needs more of the processor: {used}"
+    return f"it fits, but was not looked at before: {used}"
+
+
+def _excess(plan: Plan, limits: Limits, units: Units) -> str:
+    parts = []
+    for name, used, limit, unit in (
+        ("cpu", plan.cpu, limits.cpu, units.cpu),
+        ("memory", plan.memory, limits.memory, units.memory),
+    ):
+        if used > limit:
+            parts.append(f"{unit(used)} {name} is {unit(used - limit)} ({used / limit:.3g} times the limit) too much")
+    return ", ".join(parts)
+
+
+def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units) -> Iterator[str]:
+    nearest = missing.nearest
+    yield "no join tree fits" if choice.certain else "no join tree was found that fits"
+    yield f"nearest: {nearest.tree.kind}, {_excess(nearest, missing.limits, units)}"
+    yield from (f"  {line}" for line in drawn(model, nearest, units))
+    least = model.least
+    yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"
+    if missing.cpu_limit is not None:
+        yield f"a join tree fits with cpu_limit = {limit_text(missing.cpu_limit)}"
+    if missing.memory_limit is not None:
+        yield f"a join tree fits with memory_limit = {units.memory_limit(missing.memory_limit)}"
+    if missing.windows is not None:
+        yield f"a join tree fits with windows of {missing.windows:.0%} of their length"
+    if missing.rates is not None:
+        yield f"a join tree fits with {missing.rates:.0%} of the tuples"
+    if all(one is None for one in (missing.cpu_limit, missing.memory_limit, missing.windows, missing.rates)):
+        yield "no single change would do: both limits are too low"

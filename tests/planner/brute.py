@@ -1,0 +1,185 @@
+"""Every join tree with every order of probes, and their costs by the paper's formulas; it shares nothing with src.
+
+Trees are nested tuples of the inputs' numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import permutations, product
+from typing import Any, ClassVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from eddyline.planner.cost import Costs
+from eddyline.planner.graph import BAND, EQUI, THETA, Input, JoinGraph, Key, Predicate
+
+Shape = Any
+#: `make test-long` asks for more
+EXAMPLES = int(os.environ.get("EDDYLINE_TEST_EXAMPLES", "1"))
+
+
+def laws(examples: int = 40) -> settings:
+    """For what is shown on random joins; all trees over five inputs take a moment, so there is no deadline."""
+    return settings(max_examples=examples * EXAMPLES, deadline=None)
+
+
+def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
+    """All ways to cut some things into groups."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for groups in partitions(rest):
+        yield [[first], *groups]
+        for at, group in enumerate(groups):
+            yield [*groups[:at], [first, *group], *groups[at + 1 :]]
+
+
+def trees(items: Sequence[int]) -> Iterator[Shape]:
+    """All join trees; 1, 4, 26, 236 and 2,752 over two to six inputs."""
+    if len(items) == 1:
+        yield items[0]
+        return
+    for groups in partitions(items):
+        if len(groups) > 1:
+            yield from product(*(list(trees(group)) for group in groups))
+
+
+def binary_trees(items: Sequence[int]) -> Iterator[Shape]:
+    return (tree for tree in trees(items) if is_binary(tree))
+
+
+def is_binary(tree: Shape) -> bool:
+    return isinstance(tree, int) or (len(tree) == 2 and all(map(is_binary, tree)))
+
+
+@cache
+def inputs_of(tree: Shape) -> frozenset[int]:
+    return frozenset({tree}) if isinstance(tree, int) else frozenset().union(*map(inputs_of, tree))
+
+
+def selectivity(graph: JoinGraph, inputs: frozenset[int]) -> float:
+    """Of all predicates inside of a set, and of a key once for every input but the first."""
+    found = math.prod(p.selectivity for p in graph.predicates if p.inputs <= inputs)
+    return found * math.prod(key.selectivity ** max(len(key.inputs & inputs) - 1, 0) for key in graph.keys)
+
+
+def state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
+    """|S| and λ: of an input as they are; of a node, Π|S_c|·σ and Σ over c of λ_c·Π(other |S_d|)·σ."""
+    if _LAST.graph is not graph:
+        _LAST.graph, _LAST.known = graph, {}
+    if tree not in _LAST.known:
+        _LAST.known[tree] = _state_and_rate(graph, tree)
+    return _LAST.known[tree]
+
+
+class _LAST:
+    """What was found out about the last graph: thousands of trees ask for the same."""
+
+    graph: JoinGraph | None = None
+    known: ClassVar[dict[Shape, tuple[float, float]]] = {}
+
+
+def _state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
+    if isinstance(tree, int):
+        return graph.inputs[tree].size, graph.inputs[tree].rate
+    children = [state_and_rate(graph, child) for child in tree]
+    inside = math.prod(selectivity(graph, inputs_of(child)) for child in tree)
+    between = selectivity(graph, inputs_of(tree)) / inside
+    size = math.prod(size for size, _ in children) * between
+    rate = sum(
+        rate * math.prod(other for at, (other, _) in enumerate(children) if at != own) * between
+        for own, (_, rate) in enumerate(children)
+    )
+    return size, rate
+
+
+def probing(graph: JoinGraph, costs: Costs, start: Shape, others: Sequence[Shape]) -> float:
+    """λ_A|S_B|σ_AB·C_j + λ_A|S_B|σ_AB|S_C|σ_BC·C_j + …, for one order."""
+    tuples = state_and_rate(graph, start)[1]
+    joined = inputs_of(start)
+    total = 0.0
+    for other in others:
+        more = inputs_of(other)
+        new = [
+            p for p in graph.predicates if p.inputs <= joined | more and not p.inputs <= joined and not p.inputs <= more
+        ]
+        size = state_and_rate(graph, other)[0]
+        keys = [key for key in graph.keys if key.inputs & joined and key.inputs & more]
+        if all(p.kind == THETA for p in new) and not keys:
+            total += tuples * size * costs.compare
+        tuples *= size * math.prod(one.selectivity for one in (*new, *keys))
+        total += tuples * costs.join
+        joined |= more
+    return total
+
+
+def cpu(graph: JoinGraph, costs: Costs, tree: Shape) -> float:
+    """With the best order of probes for every child of every node."""
+    if isinstance(tree, int):
+        return 0.0
+    total = sum(cpu(graph, costs, child) for child in tree)
+    for at, child in enumerate(tree):
+        others = [*tree[:at], *tree[at + 1 :]]
+        total += state_and_rate(graph, child)[1] * (costs.insert + costs.purge)
+        total += min(probing(graph, costs, child, order) for order in permutations(others))
+    return total
+
+
+def memory(graph: JoinGraph, tree: Shape, is_root: bool = True) -> float:
+    below = 0.0 if isinstance(tree, int) else sum(memory(graph, child, False) for child in tree)
+    width = sum(graph.inputs[at].width for at in inputs_of(tree))
+    return below if is_root else below + state_and_rate(graph, tree)[0] * width
+
+
+def all_costs(graph: JoinGraph, costs: Costs, binary: bool = False) -> dict[Shape, tuple[float, float]]:
+    """(cpu, memory) of every tree."""
+    shapes = (binary_trees if binary else trees)(range(len(graph.inputs)))
+    return {tree: (cpu(graph, costs, tree), memory(graph, tree)) for tree in shapes}
+
+
+# -- random joins ------------------------------------------------------------------------------------------------------
+
+_AMOUNTS = st.floats(0.05, 200.0)
+_SELECTIVITIES = st.floats(0.001, 1.0)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, least: int = 2, most: int = 5) -> JoinGraph:
+    """Any predicates between any inputs, some on three; tables and streams; windows of less than a tuple, too."""
+    number = draw(st.integers(least, most))
+    inputs = []
+    for at in range(number):
+        rate = draw(st.one_of(st.just(0.0), _AMOUNTS, _AMOUNTS, _AMOUNTS))
+        inputs.append(Input("ABCDEFGH"[at], rate, draw(_AMOUNTS), draw(st.sampled_from((1.0, 1.0, 24.0)))))
+    if not any(one.rate for one in inputs):
+        inputs[0] = Input("A", 1.0, inputs[0].size)
+    some = st.sets(st.integers(0, number - 1), min_size=2, max_size=min(number, 3))
+    predicates = draw(
+        st.lists(
+            st.builds(
+                lambda one, part, kind: Predicate(frozenset(one), part, kind),
+                some,
+                _SELECTIVITIES,
+                st.sampled_from((EQUI, EQUI, BAND, THETA)),
+            ),
+            max_size=number * (number - 1) // 2 + 1,
+        )
+    )
+    keys = ()
+    if number > 2 and draw(st.booleans()):
+        of_key = st.sets(st.integers(0, number - 1), min_size=3)
+        keys = (Key(frozenset(draw(of_key)), draw(_SELECTIVITIES)),)
+    return JoinGraph(tuple(inputs), tuple(predicates), keys)
+
+
+@st.composite
+def prices(draw: st.DrawFn) -> Costs:
+    amount = st.floats(0.01, 10.0)
+    compare = draw(st.one_of(st.just(0.0), st.floats(0.001, 1.0)))
+    return Costs(draw(amount), draw(amount), draw(amount), compare)

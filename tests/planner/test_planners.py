@@ -1,0 +1,279 @@
+"""Every planner against all join trees there are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.cost import Costs, Limits, Model
+from eddyline.planner.finder import OutOfTime, find_jtrees
+from eddyline.planner.graph import Input, JoinGraph
+from eddyline.planner.mjoin import find_mjoin
+from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
+from eddyline.planner.parts import Parts
+from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, STAR, made
+from eddyline.planner.state_exchange import exchange_states
+from eddyline.planner.state_removal import remove_states
+from eddyline.planner.state_selection import select_states
+from eddyline.planner.tree import mjoin_of, tree_of
+from eddyline.planner.two_layers import BJTREE, MJOIN, REMOVAL, SELECTION, find_in_two_layers
+
+from . import brute
+from .brute import laws
+
+Costed = dict[brute.Shape, tuple[float, float]]
+
+
+def draw_limits(data: st.DataObject, costed: Costed) -> Limits:
+    """Near those of some trees, so that often few fit, and just."""
+    cpus, memories = zip(*costed.values(), strict=True)
+    slack = st.sampled_from((0.9, 1.0, 1.0, 1.1))
+    cpu = data.draw(st.sampled_from(sorted(cpus))) * data.draw(slack)
+    memory = data.draw(st.sampled_from(sorted(memories))) * data.draw(slack)
+    return Limits(cpu, memory)
+
+
+def qualified(costed: Costed, limits: Limits) -> Costed:
+    """Those that fit by far more or fail by far more than rounding does; others would make a test a lottery."""
+    for cpu, memory in costed.values():
+        for used, limit in ((cpu, limits.cpu), (memory, limits.memory)):
+            assume(not 1e-10 < abs(used / limit - 1) < 1e-8)
+    return {
+        tree: (cpu, memory)
+        for tree, (cpu, memory) in costed.items()
+        if cpu <= limits.cpu * (1 + 1e-9) and memory <= limits.memory * (1 + 1e-9)
+    }
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices())
+def test_no_tree_needs_less_than_the_least(graph: JoinGraph, costs: Costs) -> None:
+    least = Model(graph, costs).least
+    for cpu, memory in brute.all_costs(graph, costs).values():
+        assert cpu >= least.cpu * (1 - 1e-9) and memory >= least.memory * (1 - 1e-9)
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices())
+def test_an_mjoin_probes_in_the_best_order(graph: JoinGraph, costs: Costs) -> None:
+    shape = tuple(range(len(graph.inputs)))
+    assert find_mjoin(Model(graph, costs)).cpu == pytest.approx(brute.cpu(graph, costs, shape))
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices())
+def test_a_bjtree_is_the_best_binary_tree(graph: JoinGraph, costs: Costs) -> None:
+    plan = find_bjtree(Model(graph, costs))
+    assert plan.tree.kind == "bjtree"
+    assert plan.cpu == pytest.approx(min(cpu for cpu, _ in brute.all_costs(graph, costs, binary=True).values()))
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices(), st.data())
+def test_jtree_finder_finds_a_plan_exactly_when_there_is_one(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    costed = brute.all_costs(graph, costs)
+    limits = draw_limits(data, costed)
+    fitting = qualified(costed, limits)
+    plans = find_jtrees(Model(graph, costs), limits)
+    assert bool(plans) == bool(fitting)
+    if plans:
+        assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
+        assert min(plan.memory for plan in plans) == pytest.approx(min(memory for _, memory in fitting.values()))
+
+
+@laws(12)
+@given(brute.graphs(least=6, most=6), brute.prices(), st.data())
+def test_also_over_six_inputs(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
+    costed = brute.all_costs(graph, costs)
+    limits = draw_limits(data, costed)
+    fitting = qualified(costed, limits)
+    plans = find_jtrees(Model(graph, costs), limits)
+    assert bool(plans) == bool(fitting)
+    if plans:
+        assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
+
+
+@laws()
+@given(brute.graphs(least=3, most=4), brute.prices(), st.data())
+def test_jtree_finder_gives_all_that_qualify(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
+    costed = brute.all_costs(graph, costs)
+    limits = draw_limits(data, costed)
+    found = find_jtrees(Model(graph, costs), limits, every=True)
+    assert len(found) == len({plan.tree for plan in found})
+    assert {plan.tree for plan in found} == set(map(tree_of, qualified(costed, limits)))
+
+
+@laws()
+@given(brute.graphs(least=3, most=4), brute.prices())
+def test_without_limits_the_best_are_those_that_no_other_beats(graph: JoinGraph, costs: Costs) -> None:
+    costed = brute.all_costs(graph, costs)
+    best = find_jtrees(Model(graph, costs), Limits())
+    assert best[0].cpu == pytest.approx(min(cpu for cpu, _ in costed.values()))
+    for cpu, memory in costed.values():
+        assert any(p.cpu <= cpu * (1 + 1e-9) and p.memory <= memory * (1 + 1e-9) for p in best)
+
+
+def test_where_no_state_fits_the_mjoin_may() -> None:
+    """The paper's listing stops at a size of which no sub-tree is qualified; ours are weighed with the rest."""
+    model = Model(made(CLIQUE, [Input(name, 1, 10) for name in "ABCD"], lambda one, other: 0.5), Costs(1, 1, 1))
+    mjoin = find_mjoin(model)
+    assert [plan.tree.kind for plan in find_jtrees(model, Limits(memory=mjoin.memory))] == ["mjoin"]
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices(), st.data())
+def test_the_polynomial_planners_never_call_a_plan_qualified_that_is_not(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    costed = {tree_of(tree): used for tree, used in brute.all_costs(graph, costs).items()}
+    limits = draw_limits(data, costed)
+    model = Model(graph, costs)
+    found = find_in_two_layers(model, limits)
+    for one in found.considered:
+        assert (one.plan.cpu, one.plan.memory) == pytest.approx(costed[one.plan.tree])
+    if found.plan is not None:
+        assert limits.allow(found.plan.used)
+    elif len(found.considered) == 1:
+        assert not qualified(costed, limits), "only what nothing fits is given up at once"
+    if limits.allow(find_mjoin(model).used) or limits.allow(find_bjtree(model).used):
+        assert found.plan is not None
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices(), st.data())
+def test_each_state_that_is_selected_makes_the_plan_cheaper(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    limits = draw_limits(data, brute.all_costs(graph, costs))
+    way = select_states(Model(graph, costs), limits)
+    assert way[0].tree == mjoin_of(graph.all)
+    cpus = [plan.cpu for plan in way]
+    assert cpus == sorted(cpus, reverse=True) and len(set(cpus)) == len(cpus)
+    assert all(limits.holds(plan.memory) for plan in way[1:])
+
+
+@laws()
+@given(brute.graphs(least=3), brute.prices(), st.data())
+def test_states_are_removed_until_the_plan_fits_or_none_is_left(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    limits = draw_limits(data, brute.all_costs(graph, costs))
+    way = remove_states(Model(graph, costs), limits)
+    assert way[0].tree.kind == "bjtree"
+    assert [len(plan.tree.states()) for plan in way] == list(range(len(graph.inputs) - 2, -1, -1))[: len(way)]
+    assert limits.allow(way[-1].used) or way[-1].tree == mjoin_of(graph.all)
+    assert not any(limits.allow(plan.used) for plan in way[:-1])
+
+
+@laws()
+@given(brute.graphs(least=4), brute.prices(), st.data())
+def test_each_state_that_is_exchanged_brings_the_plan_nearer(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    limits = draw_limits(data, brute.all_costs(graph, costs))
+    model = Model(graph, costs)
+    way = exchange_states(model, limits, find_mjoin(model))
+    strains = [max(limits.strain(plan.used), 1.0) for plan in way]
+    assert strains == sorted(strains, reverse=True)
+    assert len({plan.tree for plan in way}) == len(way) <= 2 * len(graph.inputs) + 1
+    assert not any(limits.allow(plan.used) for plan in way[:-1])
+    assert all(plan.tree.mask == graph.all for plan in way)
+
+
+# -- orders over many inputs -------------------------------------------------------------------------------------------
+
+
+@laws()
+@given(st.integers(3, 7), st.sampled_from((LINEAR, STAR)), st.data())
+def test_ranks_give_the_best_order_without_cross_products(number: int, shape: str, data: st.DataObject) -> None:
+    amount = st.floats(0.1, 50.0)
+    inputs = [Input(str(at), 1.0, data.draw(amount)) for at in range(number)]
+    graph = made(shape, inputs, lambda one, other: data.draw(st.floats(0.01, 0.99)))
+    parts = Parts(graph, [1 << at for at in range(number)])
+    prices = Prices(1.0, 0.0)
+    for start in range(number):
+        found = cost_of(parts, start, ranked_order(parts, start), prices)
+        assert found == pytest.approx(_best_connected(parts, start, prices))
+
+
+def _best_connected(parts: Parts, start: int, prices: Prices) -> float:
+    def best(joined: int, size: float) -> float:
+        nexts = [at for at in range(len(parts)) if not joined >> at & 1 and parts.adjacent[at] & joined]
+        costs = []
+        for at in nexts:
+            after = size * parts.factor(joined, at)
+            costs.append(after * prices.join + best(joined | 1 << at, after))
+        return min(costs, default=0.0)
+
+    return best(1 << start, parts.sizes[start])
+
+
+@laws()
+@given(brute.graphs(least=3), st.floats(0.0, 1.0))
+def test_no_order_is_better_than_the_exact_one(graph: JoinGraph, compare: float) -> None:
+    parts = Parts(graph, [1 << at for at in range(len(graph.inputs))])
+    prices = Prices(1.0, compare)
+    for start, order in enumerate(exact_orders(parts, prices)):
+        assert order.cost == pytest.approx(cost_of(parts, start, order.probes, prices))
+        for other in (ranked_order(parts, start), greedy_order(parts, start, prices)):
+            assert sorted((start, *other)) == list(range(len(parts)))
+            assert cost_of(parts, start, other, prices) >= order.cost * (1 - 1e-9)
+
+
+# -- the paper's four settings, and many inputs ------------------------------------------------------------------------
+
+
+def setting(number: int, shape: str = LINEAR) -> Model:
+    """Streams whose neighbours find two tuples each, so that what is computed anew adds up; the last are fast."""
+    inputs = [
+        Input.windowed(f"S{at}", 1.0 + 9.0 * (at >= number // 2), 20.0 / (1 + 9 * (at >= number // 2)))
+        for at in range(number)
+    ]
+    per_pair = 0.1 if shape != CLIQUE else 0.1 ** (2 / number)
+    return Model(made(shape, inputs, lambda one, other: per_pair), Costs(1e-4, 1e-4, 1e-3))
+
+
+def test_the_four_settings_of_the_experiments() -> None:
+    """Both qualify; the processor is tight, so only a plan with states does; memory is; both are: only a jtree does."""
+    model = setting(4)
+    mjoin, bjtree = find_mjoin(model), find_bjtree(model)
+    assert bjtree.cpu < mjoin.cpu and mjoin.memory < bjtree.memory
+    roomy = Limits(mjoin.cpu, bjtree.memory)
+    fast_only = Limits(bjtree.cpu, bjtree.memory)
+    small_only = Limits(mjoin.cpu, mjoin.memory)
+    between = [
+        plan
+        for plan in find_jtrees(model, Limits(), every=True)
+        if plan.tree.kind == "jtree" and plan.cpu < mjoin.cpu and plan.memory < bjtree.memory
+    ]
+    assert between
+    tight = Limits(between[0].cpu, between[0].memory)
+    kinds = []
+    for limits in (roomy, fast_only, small_only, tight):
+        found = find_in_two_layers(model, limits)
+        assert found.plan is not None
+        kinds.append((found.plan.tree.kind, found.considered[-1].by))
+    assert kinds[:3] == [("mjoin", MJOIN), ("bjtree", BJTREE), ("mjoin", MJOIN)]
+    assert kinds[3][0] == "jtree" and kinds[3][1] in (SELECTION, REMOVAL)
+
+
+@pytest.mark.parametrize("shape", [LINEAR, STAR, CYCLE, CLIQUE])
+@pytest.mark.parametrize("number", [2, 7, 20, 24])
+def test_many_inputs_in_all_shapes(shape: str, number: int) -> None:
+    """Between the mjoin and the bjtree, where both resources are tight, the two layers still find something."""
+    model = setting(number, shape)
+    mjoin, bjtree = find_mjoin(model), find_bjtree(model)
+    assert len(bjtree.tree.states()) == number - 2
+    assert mjoin.memory <= bjtree.memory
+    for limits in (Limits(mjoin.cpu, bjtree.memory), Limits(bjtree.cpu, bjtree.memory)):
+        assert find_in_two_layers(model, limits).plan is not None
+    assert find_in_two_layers(model, Limits(memory=mjoin.memory * 0.99)).plan is None
+
+
+def test_jtree_finder_stops_when_its_time_is_over() -> None:
+    with pytest.raises(OutOfTime, match="20 inputs have too many"):
+        find_jtrees(setting(20), Limits(), seconds=0.2)
