@@ -22,7 +22,7 @@ setup: $(STAMP) ## create .venv with everything in it
 demo: $(STAMP) ## run the examples of the papers
 	@$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## run the tests (minutes)
+test: $(STAMP) ## run the tests (an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
 test-long: $(STAMP) ## run all tests, the long ones too

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from golden.engines import ENGINES
+
+#: `make test` draws the same cases each time, so that it says something about what was changed; `make test-long` and
+#: whoever sets EDDYLINE_TEST_EXAMPLES draw new ones
+settings.register_profile("steady", derandomize=True)
+if "EDDYLINE_TEST_EXAMPLES" not in os.environ:
+    settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
