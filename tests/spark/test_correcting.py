@@ -263,3 +263,11 @@ def test_a_machine_that_slows_down_is_no_reason_to_try_again() -> None:
     assert tries(tuples_later=1.0, slices_later=1.0) == 1
     assert tries(tuples_later=1.8, slices_later=1.8) == 1
     assert tries(tuples_later=6.0, slices_later=1.0) == 2, "a way that becomes dear by itself is"
+
+
+def test_works_of_one_size_do_not_make_rows_free() -> None:
+    line = Line((0.01, 1e-6))
+    for seconds in (0.21, 0.22, 0.2, 0.21):  # the more rows, the less time, by chance
+        line.took(10_000 + 50 * seconds, seconds)
+    assert line.seconds(10_000) == pytest.approx(0.21, rel=0.05)
+    assert line.seconds(20_000) > 1.3 * line.seconds(10_000)

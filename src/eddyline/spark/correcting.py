@@ -39,10 +39,14 @@ _KEEPING = (0.008, 2e-7)
 _ONE_MORE_TASK = 0.015
 #: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
 _DISTURBED, _AT_LEAST = 4.0, 0.02
+#: a work with many rows
+_LARGE = 100_000.0
 #: no work takes less
 _LEAST = 1e-4
 #: the same of the first of its kind, of which nothing is known but what is believed
 _SURPRISING = 16.0
+#: after so many works, what a line says changes because works do, not because it is still learning
+_SETTLED = 10
 #: after so many batches with corrections, what slices have cost is old news: they may be tried again
 _OLD_NEWS = 200
 
@@ -86,44 +90,48 @@ UPSTREAM_ONLY, DOWNSTREAM_ONLY = Choice(), Choice(keeps=True, from_slices=True)
 
 
 class Line:
-    """Seconds as so much for a work and so much for each of its rows, learned from the latest works."""
+    """Seconds as so much for a work and so much for each of its rows, learned from the latest works.
+
+    Works of about one size say how long such a work takes, but not how much of that is for the rows. So what was
+    believed of that stays, as a straight line that is as steep as all that has been seen: two points on it, each worth
+    half a work. Works of different sizes outweigh them.
+    """
 
     def __init__(self, known: tuple[float, float]) -> None:
-        self.beliefs = fixed, slope = known
-        self.pace: float | None = None  # how many times as long works took as was believed; None: there were none
-        self._least = slope / 50
-        # what is known counts as half a work that went as expected: half of it small, half of it large
+        self.beliefs = known
+        self.works = 0
         self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
-        for rows in (0.0, 100_000.0):
-            self._add(rows, fixed + slope * rows, 0.25)
-
-    def _add(self, rows: float, seconds: float, weight: float = 1.0) -> None:
-        self._n += weight
-        self._x += weight * rows
-        self._y += weight * seconds
-        self._xx += weight * rows * rows
-        self._xy += weight * rows * seconds
 
     def took(self, rows: float, seconds: float) -> None:
-        self._n, self._x, self._y = (_FADES * value for value in (self._n, self._x, self._y))
-        self._xx, self._xy = _FADES * self._xx, _FADES * self._xy
-        seconds = min(seconds, (_SURPRISING if self.pace is None else _DISTURBED) * self.seconds(rows) + _AT_LEAST)
-        pace = seconds / self.believed(rows)
-        if self.pace is None:  # the first try teaches at once
-            self.slowed(pace)
-        self.pace = pace if self.pace is None else _FADES * self.pace + (1 - _FADES) * pace
-        self._add(rows, seconds)
+        most = (_DISTURBED if self.works else _SURPRISING) * self.seconds(rows) + _AT_LEAST
+        seconds = min(seconds, most)
+        self.works += 1
+        sums = (1.0, rows, seconds, rows * rows, rows * seconds)
+        old = (self._n, self._x, self._y, self._xx, self._xy)
+        self._n, self._x, self._y, self._xx, self._xy = (_FADES * a + b for a, b in zip(old, sums, strict=True))
 
     def slowed(self, times: float) -> None:
         """All works of this kind take so many times as long as they did, or so it seems from others."""
         self._y, self._xy = times * self._y, times * self._xy
 
     @property
+    def pace(self) -> float | None:
+        """How many times as long works took as was believed; None: there were none."""
+        fixed, slope = self.beliefs
+        return self._y / (fixed * self._n + slope * self._x) if self.works else None
+
+    @property
     def known(self) -> tuple[float, float]:
-        spread = self._xx - self._x * self._x / self._n
-        slope = (self._xy - self._x * self._y / self._n) / spread if spread > 1.0 else self._least
-        slope = max(slope, self._least)
-        return max(_LEAST, (self._y - slope * self._x) / self._n), slope
+        pace = self.pace
+        if pace is None:
+            return self.beliefs
+        n, x, y, xx, xy = self._n, self._x, self._y, self._xx, self._xy
+        for rows in (0.0, max(2 * x / n, _LARGE)):
+            seconds = pace * self.believed(rows)
+            n, x, y = n + 0.5, x + 0.5 * rows, y + 0.5 * seconds
+            xx, xy = xx + 0.5 * rows * rows, xy + 0.5 * rows * seconds
+        slope = max((xy - x * y / n) / (xx - x * x / n), self.beliefs[1] / 50)
+        return max(_LEAST, (y - slope * x) / n), slope
 
     def seconds(self, rows: float) -> float:
         fixed, slope = self.known
@@ -149,9 +157,9 @@ class _Lines:
         The machine may have become slower, and then so has the way that is not taken, which nobody measures. Without
         this, a query that had found slices to be no use tried them again whenever the machine was busy.
         """
-        known, before = line.pace is not None, line.seconds(rows)
+        settled, before = line.works >= _SETTLED, line.seconds(rows)
         line.took(rows, seconds)
-        for other in (self.tuples, self.slices, self.keeping) if known else ():
+        for other in (self.tuples, self.slices, self.keeping) if settled else ():
             if other is not line and other.pace is not None:
                 other.slowed(math.sqrt(line.seconds(rows) / before))
 
