@@ -26,7 +26,7 @@ test: $(STAMP) ## run the tests (an hour on two cores)
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
 test-long: $(STAMP) ## run all tests, the long ones too
-	EDDYLINE_TEST_EXAMPLES=20 $(BIN)/python -m pytest -n 2
+	EDDYLINE_TEST_EXAMPLES=40 $(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## ruff, mypy, doctests
 	$(BIN)/ruff check .
@@ -57,15 +57,15 @@ bench-revisions: $(STAMP) ## measure corrections: upstream, downstream, auto, an
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.revisions $(BENCH)
 
-bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving objects (an hour; BENCH=… for less)
+bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving objects (20 minutes; BENCH=… for less)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.tags $(BENCH)
 
-bench-joins: $(STAMP) ## measure the planners of multi-way joins (minutes; BENCH=… for less)
+bench-joins: $(STAMP) ## measure multi-way joins: planners, estimates, and joins that run (20 minutes; BENCH=… for less)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	@$(BIN)/python -m bench.joins --planning $(BENCH)
+	@$(BIN)/python -m bench.joins $(BENCH)
 
 clean: ## remove what set-up and tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +18,16 @@ from golden.engines import ENGINES
 settings.register_profile("steady", derandomize=True)
 if "EDDYLINE_TEST_EXAMPLES" not in os.environ:
     settings.load_profile("steady")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """For tests that draw by themselves: the same each time where the cases are. EDDYLINE_TEST_SEED draws one again."""
+    steady = "EDDYLINE_TEST_EXAMPLES" not in os.environ
+    drawn = zlib.crc32(request.node.name.encode()) if steady else random.Random().randrange(2**32)
+    chosen = int(os.environ.get("EDDYLINE_TEST_SEED", drawn))
+    print(f"EDDYLINE_TEST_SEED={chosen}")  # shown if the test fails
+    return chosen
 
 
 @pytest.fixture(scope="session")

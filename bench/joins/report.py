@@ -88,3 +88,39 @@ def plot(results: Results, path: Path) -> bool:
         axes[-1].legend()
     figure.savefig(path, dpi=110)
     return True
+
+
+def show_correlation(results: Results, console: Console) -> None:
+    table = Table("join", "tree", title="plans: estimated and measured", title_justify="left")
+    for name in ("cpu", "measured", "memory, KiB", "measured on disk"):
+        table.add_column(name, justify="right")
+    for plan in results["plans"]:
+        memory = (f"{plan[name] / 1024:,.0f}" for name in ("memory", "measured_memory"))
+        table.add_row(plan["join"], plan["tree"], f"{plan['cpu']:.4f}", f"{plan['measured_cpu']:.4f}", *memory)
+    console.print(table)
+    for what in ("cpu", "memory"):
+        found = results[what]
+        all_, median = found["all plans"], found["median of joins"]
+        console.print(f"rank correlation, {what}: {all_:.3f} over all plans, {median:.3f} the median of joins")
+
+
+def plot_correlation(results: Results, path: Path) -> bool:
+    """False if matplotlib is not there."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+    units = {"cpu": "processors", "memory": "bytes"}
+    for axis, what in zip(axes, units, strict=True):
+        for join in results[what]["by join"]:
+            plans = [plan for plan in results["plans"] if plan["join"] == join]
+            axis.plot([p[what] for p in plans], [p[f"measured_{what}"] for p in plans], "o", label=join)
+        title = f"{what}: rank correlation {results[what]['all plans']:.3f}"
+        axis.set(title=title, xlabel=f"estimated ({units[what]})", ylabel="measured", xscale="log", yscale="log")
+    axes[1].legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+    return True

@@ -1,9 +1,10 @@
-"""Measure and report the planners of multi-way joins; it runs in one process, without Spark."""
+"""Measure and report multi-way joins: the planners alone, estimates beside measured costs, and joins that run."""
 
 from __future__ import annotations
 
 import argparse
 import platform
+import tempfile
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -11,10 +12,16 @@ from typing import Any
 
 from rich.console import Console
 
+from bench.joins.correlation import correlation
 from bench.joins.planning import exponents, success, times
-from bench.joins.report import plot, show
+from bench.joins.report import plot, plot_correlation, show, show_correlation
+from bench.joins.running import running
+from bench.joins.running_report import plot_running, show_running
+from bench.joins.versus import SIDES, versus
 from bench.report import write_json
+from eddyline.log.storage import Storage
 from eddyline.planner.shapes import PAIRS
+from eddyline.spark.join_costs import JoinCosts
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -31,47 +38,106 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+#: what there is to measure
+PLANNING, CORRELATION, RUNNING = "planning", "correlation", "running"
+PARTS = (PLANNING, CORRELATION, RUNNING)
+
+
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.joins", description=__doc__)
-    parser.add_argument("--planning", action="store_true", help="planning time and success; all there is so far")
-    parser.add_argument("--inputs", type=numbers, default=numbers("3-8,10,12,15,20,25"), help="for planning time")
-    parser.add_argument("--shapes", type=lambda text: text.split(","), default=list(PAIRS))
-    parser.add_argument("--repeat", type=int, default=5, help="joins for each planning time")
-    parser.add_argument("--budget", type=float, default=10.0, help="seconds that JTree-Finder may take for a join")
-    parser.add_argument("--few", type=numbers, default=numbers("3-6"), help="inputs of joins that are searched exactly")
-    parser.add_argument("--many", type=numbers, default=numbers("8,12,16,20"), help="inputs of larger joins")
-    parser.add_argument("--joins", type=int, default=200, help="joins for each success rate; 0 for none")
+    parser.add_argument("--only", type=words, default=list(PARTS), help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    plans = parser.add_argument_group(PLANNING)
+    plans.add_argument("--inputs", type=numbers, default=numbers("3-8,10,12,15,20,25"), help="for planning time")
+    plans.add_argument("--shapes", type=words, default=list(PAIRS))
+    plans.add_argument("--repeat", type=int, default=5, help="joins for each planning time")
+    plans.add_argument("--budget", type=float, default=10.0, help="seconds that JTree-Finder may take for a join")
+    plans.add_argument("--few", type=numbers, default=numbers("3-6"), help="inputs of joins that are searched exactly")
+    plans.add_argument("--many", type=numbers, default=numbers("8,12,16,20"), help="inputs of larger joins")
+    plans.add_argument("--joins", type=int, default=200, help="joins for each success rate; 0 for none")
+    costs = parser.add_argument_group(CORRELATION)
+    costs.add_argument("--compared", type=numbers, default=numbers("3-5"), help="inputs of the joins")
+    costs.add_argument("--compared-shapes", type=words, default=["linear", "star"])
+    costs.add_argument("--rates", type=numbers, default=[500, 3_000], help="tuples in a second of all inputs")
+    costs.add_argument("--trees", type=int, default=4, help="for each join")
+    costs.add_argument("--batches", type=int, default=10, help="of a second each; the second half counts")
+    joins = parser.add_argument_group(RUNNING)
+    joins.add_argument("--streams", type=numbers, default=[3, 5, 8], help="of the joins that run")
+    joins.add_argument("--tuples", type=int, default=40_000, help="in a window")
+    joins.add_argument("--seconds", type=int, default=20, help="batches of a second each, after one that fills windows")
+    joins.add_argument("--beside", type=words, default=list(SIDES), help=f"some of {', '.join(SIDES)}; or none")
+    joins.add_argument("--rate", type=int, default=1_000, help="tuples in a second of each stream, beside the others")
+    joins.add_argument("--patience", type=float, default=90.0, help="seconds that each of these may take for a join")
     options = parser.parse_args(arguments)
-    if not options.planning:
-        parser.error("joins do not run by these plans yet; --planning measures the planners")
-    if unknown := [shape for shape in options.shapes if shape not in PAIRS]:
+    options.beside = [] if options.beside == ["none"] else options.beside
+    if unknown := [side for side in options.beside if side not in SIDES]:
+        parser.error(f"there is no side {unknown[0]}; there are {', '.join(SIDES)}")
+    if unknown := [part for part in options.only if part not in PARTS]:
+        parser.error(f"there is no part {unknown[0]}; there are {', '.join(PARTS)}")
+    if unknown := [shape for shape in (*options.shapes, *options.compared_shapes) if shape not in PAIRS]:
         parser.error(f"there is no shape {unknown[0]}; there are {', '.join(PAIRS)}")
     return options
 
 
-def measured(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+def planned(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     with console.status("planning") as status:
         taken = times(options.shapes, options.inputs, options.repeat, options.budget, status.update)
         solved = (
             success(options.shapes, options.few, options.many, options.joins, status.update) if options.joins else {}
         )
-    setting = {
-        "repeat": options.repeat,
-        "budget": options.budget,
-        "joins": options.joins,
-        "python": platform.python_version(),
-    }
+    setting = {"repeat": options.repeat, "budget": options.budget, "joins": options.joins}
     return {"setting": setting, "times": taken, "exponents": exponents(taken), "success": solved}
+
+
+def correlated(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    with console.status("correlation") as status, tempfile.TemporaryDirectory() as folder:
+        return correlation(
+            options.compared_shapes,
+            options.compared,
+            options.rates,
+            options.trees,
+            options.batches,
+            Path(folder),
+            status.update,
+        )
+
+
+def run_joins(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    with console.status("joins") as status, tempfile.TemporaryDirectory() as folder:
+        sides = versus(
+            options.streams,
+            options.rate,
+            options.seconds // 5,
+            options.beside,
+            options.patience,
+            Path(folder) / "versus",
+            status.update,
+        )
+        costs = JoinCosts(Storage(folder)).costs(1.0)
+        ran = running(options.streams, options.tuples, options.seconds, costs, Path(folder) / "ways", status.update)
+    return {"running": ran, "versus": sides}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = options_of(arguments)
     console = Console()
-    results = measured(options, console)
-    show(results, console)
-    name = f"joins-planning-{date.today().isoformat()}"
-    write_json(results, options.results / f"{name}.json")
-    drawn = plot(results, options.results / f"{name}.png")
-    console.print(f"written to {options.results / name}.json{' and .png' if drawn else ''}")
-    return 0
+    wrong = False
+    ways = {
+        PLANNING: (planned, show, plot),
+        CORRELATION: (correlated, show_correlation, plot_correlation),
+        RUNNING: (run_joins, show_running, plot_running),
+    }
+    for part in options.only:
+        measure, tell, draw = ways[part]
+        results = {**measure(options, console), "python": platform.python_version()}
+        tell(results, console)
+        path = options.results / f"joins-{part}-{date.today().isoformat()}"
+        write_json(results, path.with_suffix(".json"))
+        drawn = draw(results, path.with_suffix(".png"))
+        console.print(f"written to {path}.json{' and .png' if drawn else ''}")
+        wrong = wrong or not all(one["equal"] for name in ("running", "versus") for one in results.get(name, ()))
+    return int(wrong)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.many.aims import Aim
 from bench.revisions.sides import AUTO, DOWNSTREAM, UPSTREAM
 
+#: a ratio that is so many times as far from its aim as it may typically be off is on that side of it
+_CLEAR = 1.5
 #: auto ÷ the better way; auto ÷ upstream where nothing is corrected; plain Spark ÷ auto
 AUTO_AIM, IDLE_AIM, PLAIN_AIM = 1.10, 1.03, 100.0
 ANSWERS = "all answers, those of plain Spark too, are those of the corrected input"
@@ -24,6 +27,20 @@ def ratios(found: Mapping[str, Any]) -> list[float]:
     if found["share"]:
         measure = min(measure, ways[DOWNSTREAM], key=lambda way: statistics.median(way["batches"]))
     return [auto / other for auto, other in zip(ways[AUTO]["batches"], measure["batches"], strict=True)]
+
+
+def uncertainty(values: Sequence[float]) -> float:
+    """By how much the median of so many may typically be off; single ones that are far away do not count."""
+    typical = statistics.median(values)
+    spread = 1.4826 * statistics.median(abs(value - typical) for value in values)
+    return 1.2533 * spread / math.sqrt(len(values))
+
+
+def certain(found: Mapping[str, Any]) -> bool:
+    """Whether a cell has been measured long enough to say that auto is within its aim, or that it is not."""
+    measured = ratios(found)
+    above = statistics.median(measured) - aim_of(found)
+    return abs(above) >= _CLEAR * uncertainty(measured)
 
 
 def aim_of(found: Mapping[str, Any]) -> float:

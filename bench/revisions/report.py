@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.revisions.aims import PLAIN_AIM, aim_of, aims, ratios
+from bench.revisions.aims import PLAIN_AIM, aim_of, aims, ratios, uncertainty
 from bench.revisions.sides import AUTO, DOWNSTREAM, UPSTREAM
 
 #: where Borealis' authors expect that correcting the answer begins to pay
@@ -70,10 +70,12 @@ def _cells(found: Mapping[str, Any]) -> list[str]:
     if AUTO not in ways:
         return [*start, f"{up['wall']:.2f}", "–", "–", "–", "–", right]
     walls = "/".join(f"{ways[way]['wall']:.2f}" for way in (UPSTREAM, DOWNSTREAM, AUTO))
-    ratio, aim = statistics.median(ratios(found)), aim_of(found)
+    measured, aim = ratios(found), aim_of(found)
+    ratio = statistics.median(measured)
     down = ways[DOWNSTREAM]["cpu"] / up["cpu"]
     whole = sum(ways[AUTO]["all_cpu"]) / min(sum(ways[way]["all_cpu"]) for way in (UPSTREAM, DOWNSTREAM))
-    return [*start, walls, f"{down:.2f}×", _coloured(ratio, ratio <= aim), f"≤ {aim:g}×", f"{whole:.2f}×", right]
+    shown = f"{_coloured(ratio, ratio <= aim)} ± {uncertainty(measured):.2f} of {len(measured)}"
+    return [*start, walls, f"{down:.2f}×", shown, f"≤ {aim:g}×", f"{whole:.2f}×", right]
 
 
 def _plain_cells(found: Mapping[str, Any], together: str) -> list[str]:

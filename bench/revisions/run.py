@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from datetime import date
-from itertools import cycle, permutations
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ from rich.progress import Progress
 
 import eddyline
 from bench.report import write_json
-from bench.revisions.aims import ANSWERS, aims
+from bench.revisions.aims import ANSWERS, aims, certain
 from bench.revisions.report import line, plot, show
-from bench.revisions.sides import UPSTREAM, WAYS, PlainSpark, Side
+from bench.revisions.sides import AUTO, UPSTREAM, WAYS, PlainSpark, Side
 from bench.revisions.workload import JOIN, KINDS, OVERLAP, SLIDING, Workload, same
 
 RESULTS = Path(__file__).parents[1] / "results"
-#: so many times as many batches are measured where nothing is corrected
-_IDLE = 4
+#: so many times as many batches are measured where nothing is corrected, and at most where it is not clear yet whether
+#: an aim is reached
+_LONGER = 4
 
 
 def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Namespace) -> dict[str, Any]:
@@ -36,24 +37,36 @@ def cell(folder: Path, kind: str, size: int, share: float, options: argparse.Nam
         sides = [opened.enter_context(closing(Side(folder / way, kind, size, way))) for way in ways]
         loading = {side.way: side.remember(workload) for side in sides}
         # three in a hundred of a batch that corrects nothing are a few milliseconds: more of them have to be measured
-        batches = options.batches if share else _IDLE * options.batches
+        least = options.batches if share else _LONGER * options.batches
         # whoever is first meets cold caches, and whoever is next pays for what one has left behind: all orders in turn
-        orders = cycle(permutations(sides))
-        for number in range(options.settle + batches):
+        orders = list(permutations(sides))
+        for number in range(options.settle + _LONGER * options.batches):
             batch = workload.batch(number, options.rows, share)
-            for side in next(orders):
+            for side in orders[number % len(orders)]:
                 side.correct(batch)
+            counted = number + 1 - options.settle
+            if counted >= least and counted % len(orders) == 0 and _clear(found, sides, options.settle):
+                break
         right = workload.right(kind, size)
         for side in sides:
-            found["ways"][side.way] = {
-                "history_cpu": loading[side.way],
-                "wall": statistics.median(side.wall[options.settle :]),
-                "cpu": _typical(side.cpu[options.settle :]),
-                "batches": side.cpu[options.settle :],
-                "all_cpu": side.cpu,
-                "same": same(side.answers(), right),
-            }
+            told = {"same": same(side.answers(), right), "history_cpu": loading[side.way]}
+            found["ways"][side.way] = _measured(side, options.settle) | told
     return found
+
+
+def _clear(found: dict[str, Any], sides: Sequence[Side], settle: int) -> bool:
+    """Whether more batches would not change what is said of the aim."""
+    ways = {side.way: _measured(side, settle) for side in sides}
+    return AUTO not in ways or certain(found | {"ways": ways})
+
+
+def _measured(side: Side, settle: int) -> dict[str, Any]:
+    return {
+        "wall": statistics.median(side.wall[settle:]),
+        "cpu": _typical(side.cpu[settle:]),
+        "batches": side.cpu[settle:],
+        "all_cpu": list(side.cpu),
+    }
 
 
 def _typical(seconds: Sequence[float]) -> float:
@@ -131,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--history", type=int, default=400_000, help="tuples that have come before, at least")
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
     parser.add_argument("--settle", type=int, default=10, help="batches that are not counted: auto gets to know costs")
-    parser.add_argument("--batches", type=int, default=12, help="that are counted")
+    parser.add_argument("--batches", type=int, default=12, help="that are counted; more where it is not clear yet")
     parser.add_argument("--plain", type=int, default=1_000_000, help="tuples that plain Spark computes again; 0: none")
     parser.add_argument("--strict", action="store_true", help="end with 1 if an aim is missed")
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import eddyline
+from bench.cpu import steady_seconds
 from bench.revisions.workload import STREAM, Workload, plain_query, query
 from bench.runs import timed
 
@@ -49,7 +50,7 @@ class Side:
             self._stream.push(rows)
             self._database.flush()
 
-        _, wall, cpu = timed(answered)
+        _, wall, cpu = timed(answered, steady_seconds)
         return wall, cpu
 
     def answers(self) -> pd.DataFrame:
@@ -83,7 +84,7 @@ class PlainSpark:
             self._spark.read.parquet(str(path)).createOrReplaceTempView("s")
             self._spark.sql(self._text).write.mode("overwrite").parquet(str(self._folder / "answers"))
 
-        _, wall, cpu = timed(answered)
+        _, wall, cpu = timed(answered, steady_seconds)
         return wall, cpu
 
     def answers(self, workload: Workload) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
@@ -33,11 +34,17 @@ RESULTS = Path(__file__).parents[1] / "results"
 SHARES = (0, 20, 40, 60, 80, 100)
 #: rows of the batches whose answers are compared row by row, and how many there are
 CHECKED = 5_000, 3
+#: seconds that looking at the memory of all sides takes, at one share
+_FOR_PEAK = 160
+SETTING = ("shares", "only", "rows", "settle", "batches", "minutes", "peaks")
 Step = Callable[[str], None]
 
 
-def measured(cell: Cell, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """All sides of a cell: small batches to compare the answers, then those that count, to one side after the other."""
+def measured(cell: Cell, folder: Path, options: argparse.Namespace, until: float = float("inf")) -> dict[str, Any]:
+    """All sides of a cell: small batches to compare the answers, then those that count, to one side after the other.
+
+    When it is that late (`time.monotonic`) no more are begun, if at least two have been counted.
+    """
     found: dict[str, Any] = {"experiment": cell.experiment, "share": cell.share, "grain": cell.grain, "sides": {}}
     stream = Stream(cell.tags, cell.grain, cell.per_tick)
     rows = round(options.rows * cell.part)
@@ -58,12 +65,15 @@ def measured(cell: Cell, folder: Path, options: argparse.Namespace) -> dict[str,
             each.forget_times()
         inputs, tags = [], []
         for number, batch in enumerate(stream.batches(options.settle + options.batches, rows)):
+            if number >= options.settle + 2 and time.monotonic() > until:
+                break
             # whoever is first meets cold caches: all take their turn
             for each in running[number % len(running) :] + running[: number % len(running)]:
                 each.take(batch)
             inputs.append(batch.size)
             tags.append(batch.tags)
-        sizes = {"rows": float(np.median(inputs)), "tags": float(np.median(tags)), "taken": running[0].taken}
+        sizes: dict[str, float] = {"batches": len(inputs) - options.settle}
+        sizes |= {"rows": float(np.median(inputs)), "tags": float(np.median(tags)), "taken": running[0].taken}
         found |= sizes
         for each in running:
             missing = each.missing()
@@ -88,12 +98,16 @@ def western(share: int) -> float:
 
 def everything(options: argparse.Namespace, work: Path, step: Step) -> dict[str, Any]:
     results: dict[str, Any] = {"cells": [], "peaks": [], "untagged": []}
+    looks = len(options.peaks) if ALTERNATIVES in options.only else 0
+    ends = time.monotonic() + 60 * options.minutes - _FOR_PEAK * looks
     asked = [cell for name in options.only for share in options.shares for cell in cells(name, share, western(share))]
     with eddyline.connect() as warm:  # starts Spark, which all others share
         results["spark"] = warm.spark.version
         for number, cell in enumerate(asked):
             step(f"{cell.experiment}, {cell.share} % tagged, by {cell.grain}")
-            results["cells"].append(measured(cell, work / f"cell{number}", options))
+            left = ends - time.monotonic()
+            until = time.monotonic() + left / (len(asked) - number)
+            results["cells"].append(measured(cell, work / f"cell{number}", options, until))
     for cell in asked:
         if cell.experiment == ALTERNATIVES and cell.share in options.peaks:
             for side in cell.sides:
@@ -122,9 +136,10 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--shares", type=_numbers, default=list(SHARES), help="percent that are tagged")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"of {', '.join(EXPERIMENTS)}")
-    parser.add_argument("--rows", type=int, default=200_000, help="reports of a batch; of a tag join a tenth of them")
-    parser.add_argument("--settle", type=int, default=2, help="batches that are not counted")
-    parser.add_argument("--batches", type=int, default=7, help="that are counted")
+    parser.add_argument("--rows", type=int, default=100_000, help="reports of a batch; of a tag join a tenth of them")
+    parser.add_argument("--settle", type=int, default=1, help="batches that are not counted")
+    parser.add_argument("--batches", type=int, default=5, help="that are counted, if there is time")
+    parser.add_argument("--minutes", type=float, default=18, help="in which it should be done, without --before")
     parser.add_argument(
         "--peaks", type=_numbers, help="percent at which memory is looked at, in processes of their own"
     )
@@ -133,7 +148,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     options.only = list(EXPERIMENTS) if options.only is None else options.only
-    options.peaks = [share for share in (0, 100) if share in options.shares] if options.peaks is None else options.peaks
+    options.peaks = [share for share in (100,) if share in options.shares] if options.peaks is None else options.peaks
     if unknown := set(options.only) - set(EXPERIMENTS):
         parser.error(f"--only knows {', '.join(EXPERIMENTS)}, not {', '.join(unknown)}")
     if options.rows < 100 or options.batches < 1 or not all(0 <= share <= 100 for share in options.shares):
@@ -173,7 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     results["setting"] = {
-        **{name: getattr(options, name) for name in ("shares", "only", "rows", "settle", "batches", "peaks")},
+        **{
+            name: getattr(options, name) for name in ("shares", "only", "rows", "settle", "batches", "minutes", "peaks")
+        },
         "before": str(options.before or ""),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "machine": platform.platform(),

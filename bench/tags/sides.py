@@ -96,6 +96,11 @@ class Running:
         counted = self._taken[-(len(self.wall) - settle) :]
         return len(self.side.right(counted)) / len(counted) if self.side.right else 0.0
 
+    def size(self) -> int:
+        """Bytes of the logs of the streams and of answers."""
+        found = self._bytes()
+        return found["streams"] + found["results"]
+
     def _bytes(self) -> dict[str, int]:
         """Of the logs of the streams, of answers and of everything else that the database has written."""
         sizes = {"streams": 0, "results": 0, "rest": 0}

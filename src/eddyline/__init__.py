@@ -5,7 +5,7 @@ The way of a query, package by package:
 1. `language` cuts a script into statements and parses each into a syntax tree.
 2. `binder` resolves names and types against the `catalog` and gives a plan of the logical `algebra`.
 3. `rules` make the plan cheaper without changing its meaning; `sharing` finds the queries that are answered together;
-   `planner` finds join trees that fit into limits of processor time and memory, which EXPLAIN shows.
+   `planner` finds join trees that fit into limits of processor time and memory, by which `spark` runs joins.
 4. `reference` runs it: plain generators over the algebra, which say what is right; or `spark` does, on Structured
    Streaming, with the types of `columnar` and, inside of its tasks, the `kernels`.
 

@@ -32,9 +32,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "kernels": frozenset({"algebra", "columnar", "errors", "log"}),
     "planner": frozenset({"algebra", "errors"}),
     "sharing": frozenset({"algebra", "errors", "rules"}),
-    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "sharing", "sources"}),
+    "spark": frozenset({"algebra", "catalog", "columnar", "errors", "kernels", "log", "planner", "sharing", "sources"}),
     "output": frozenset({"algebra", "errors"}),
-    "binder": frozenset({"algebra", "catalog", "errors", "language", "rules"}),
+    "binder": frozenset({"algebra", "catalog", "errors", "language", "planner", "rules"}),
     "session": frozenset(
         {
             "algebra",

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
-from bench.joins.graphs import BOTH, exact_limits, random_model, setting_of, witnessed_limits
+from bench.joins.correlation import compared, random_trees, summary
+from bench.joins.graphs import (
+    BOTH,
+    BOTH_TIGHT,
+    CPU_TIGHT,
+    MEMORY_TIGHT,
+    exact_limits,
+    random_model,
+    setting_of,
+    witnessed_limits,
+)
 from bench.joins.planning import FINDER, PLANNERS, exponents, success
 from bench.joins.run import main
+from bench.joins.running import graph_of, hot_stream, run, settings_of
+from bench.joins.running_report import output_within, verdict
+from bench.joins.workload import random_workload
 
-from eddyline.planner.cost import Limits
+from eddyline.planner.choice import choose
+from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import find_jtrees
 from eddyline.planner.shapes import CLIQUE, LINEAR, PAIRS
+from laws.without_spark import kernels_alone
 
 
 @pytest.mark.parametrize("shape", PAIRS)
@@ -46,7 +63,8 @@ def test_growth_is_the_exponent() -> None:
 
 def test_it_runs_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = [
-        "--planning",
+        "--only",
+        "planning",
         "--inputs",
         "3,10-11",
         "--shapes",
@@ -72,10 +90,10 @@ def test_it_runs_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_what_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([])
-    assert "--planning" in capsys.readouterr().err
+        main(["--only", "dancing"])
+    assert "no part dancing; there are planning, correlation, running" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["--planning", "--shapes", "round"])
+        main(["--shapes", "round"])
     assert "no shape round" in capsys.readouterr().err
 
 
@@ -88,3 +106,69 @@ def test_state_exchange_solves_what_the_two_layers_do_not(at: int) -> None:
     assert PLANNERS["two layers"](model, limits) is None
     plan = PLANNERS["and exchange"](model, limits)
     assert plan is not None and limits.allow(plan.used)
+
+
+def test_trees_of_a_workload_have_no_cross_products() -> None:
+    workload = random_workload(Random(1), 5, LINEAR, 100)
+    trees = random_trees(Random(2), workload, 8)
+    assert len(set(trees)) == 8 and trees[0].kind == "mjoin"
+    for tree in trees:
+        for state in tree.states():
+            inputs = [at for at in range(5) if state >> at & 1]
+            assert inputs == list(range(inputs[0], inputs[-1] + 1)), "a stretch of the line"
+
+
+def test_tuples_are_those_of_their_ticks_and_keys() -> None:
+    workload = replace(random_workload(Random(1), 3, LINEAR, 100), change=(3, (1, 1)))
+    whole = workload.tuples(1, 1, 5)
+    assert whole.num_rows == 4 * workload.rates[1]
+    parts = pa.concat_tables([workload.tuples(1, 1, 3), workload.tuples(1, 3, 5)])
+    assert whole.to_pydict() == parts.to_pydict()
+    after = workload.tuples(1, 3, 5)
+    assert set(after["k0_1"].to_pylist()) == {0} and len(set(workload.tuples(1, 1, 3)["k0_1"].to_pylist())) > 1
+
+
+def test_estimates_beside_measured_costs(tmp_path: Path) -> None:
+    workload = random_workload(Random(3), 3, LINEAR, 200)
+    with kernels_alone():
+        plans = compared(workload, tmp_path, 3, 6, 1, 2, Random(1))
+    assert len({plan.tree for plan in plans}) == 3
+    assert all(plan.cpu > 0 and plan.measured_cpu > 0 and plan.memory > 0 for plan in plans)
+    mjoin = plans[0]
+    assert all(other.measured_memory > mjoin.measured_memory for other in plans[1:]), "they store more"
+    assert set(summary(plans)["cpu"]["by join"]) == {workload.name}
+    swapped = [replace(plan, memory=-plan.measured_memory) for plan in plans]
+    assert summary(swapped)["memory"]["all plans"] == -1.0
+
+
+COSTS = Costs(4e-7, 1e-9, 3.5e-7, 1.7e-8, 0.02, 0.01, 1e-7, 1.0, 5e-7)
+
+
+@pytest.mark.parametrize("number", [4, 6, 8])
+def test_there_are_all_four_settings(number: int) -> None:
+    """By the estimates the ends qualify as the setting says, and what is to be found between them exists."""
+    model = Model(graph_of(hot_stream(number, 100_000)), COSTS)
+    mjoin, bjtree, settings = settings_of(model)
+    found = {s.name: (s.limits.allow(mjoin.used), s.limits.allow(bjtree.used)) for s in settings}
+    assert found == {
+        BOTH: (True, True),
+        CPU_TIGHT: (False, True),
+        MEMORY_TIGHT: (True, False),
+        BOTH_TIGHT: (False, False),
+    }
+    for setting in settings:
+        assert choose(model, setting.limits).plan is not None
+
+
+def test_all_ways_tell_the_same(tmp_path: Path) -> None:
+    with kernels_alone():
+        found = run(hot_stream(4, 400), COSTS, tmp_path, 1)
+    assert found["equal"] and found["answers"] > 0
+    assert all(len(way["told"]) == len(way["cpu"]) == len(way["memory"]) == 2 for way in found["ways"].values())
+    assert all(sum(way["told"]) == found["answers"] for way in found["ways"].values())
+    limits = {"cpu": max(found["ways"]["mjoin"]["cpu"]), "memory": 1.0}
+    assert verdict(found["ways"]["mjoin"], limits).endswith("memory")
+    assert output_within(found["ways"]["mjoin"], limits) == ([], [])
+    roomy = {"cpu": 1e6, "memory": 1e12}
+    assert verdict(found["ways"]["mjoin"], roomy) == "fits"
+    assert output_within(found["ways"]["mjoin"], roomy)[1][-1] == found["answers"]

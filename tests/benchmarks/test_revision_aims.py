@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-from bench.revisions.aims import ANSWERS, aims
+from bench.revisions.aims import ANSWERS, aims, certain, uncertainty
 from bench.revisions.run import outcome
 from bench.revisions.workload import KINDS, OVERLAP, SLIDING, Workload, plain_query, same, slide
 
@@ -33,6 +33,20 @@ def test_it_ends_with_1_where_an_aim_is_missed_and_one_has_asked_for_it() -> Non
         assert outcome(missed, strict=True) == 1
         assert outcome(missed, strict=False) == 0
     assert outcome(results(right=False), strict=False) == 1, "plain Spark's answers count too"
+
+
+def test_a_cell_is_measured_until_it_is_clear_which_side_of_its_aim_it_is_on() -> None:
+    def measured(*auto: float) -> dict[str, Any]:
+        found = cell(0.5, 1.0)
+        for way, cpu in (("upstream", 1.0), ("downstream", 2.0)):
+            found["ways"][way]["batches"] = [cpu] * len(auto)
+        found["ways"]["auto"]["batches"] = list(auto)
+        return found
+
+    assert certain(measured(*[0.98, 1.0, 1.02] * 4)) and certain(measured(*[1.28, 1.3, 1.32] * 4))
+    assert not certain(measured(*[0.8, 1.08, 1.4] * 4)), "it may be above"
+    assert certain(measured(*[0.8, 1.0, 1.2] * 40)), "often enough"
+    assert uncertainty([1.0, 1.1, 0.9, 50.0]) < 0.2, "one that was disturbed says nothing"
 
 
 def test_the_worst_cell_is_told_and_what_was_not_measured() -> None:

@@ -175,11 +175,14 @@ def test_spark_is_the_default(folder: Path) -> None:
 
 
 def test_a_script_with_tags_that_spark_cannot_tell_runs_on_the_reference_engine(folder: Path) -> None:
-    (folder / "x.sql").write_text(SCHEMA + "SELECT TAGS FROM s WHERE a > 1;\n")
+    (folder / "x.sql").write_text(
+        SCHEMA + "SELECT TAGS FROM (RSTREAM(SELECT a FROM s [FROM NOW TO NOW SLIDE 1 MIN]));\n"
+    )
     done = eddyline(folder, "run", "x.sql", EDDYLINE_ENGINE="")
     assert done.returncode == 0
     assert done.stderr == (
-        "SELECT TAGS with conditions on tuples runs on the reference engine only, so far: --engine reference\n"
+        "SELECT TAGS of what comes from windows or tables runs on the reference engine only, so far: "
+        "--engine reference\n"
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import eddyline
 from eddyline.errors import EddylineError
 from eddyline.log.upkeep import Pace
+from eddyline.session.spark_run import SparkRun
 from eddyline.spark.correcting import Choice, Corrections, Outlook
 from eddyline.spark.spans import LOW
 from laws.without_spark import kernels_alone
@@ -238,3 +239,38 @@ def test_the_radius_counts_ticks_and_tuples(opened: Opened) -> None:
     db.sql(f"CREATE QUERY nested AS {nested}")
     assert told() == ("50 ticks and 14 tuples", "nested, both")
     db.close()
+
+
+NO_SLICES = {
+    "m": ("", "SELECT MEDIAN(x) AS total FROM s [FROM NOW-9 TO NOW SLIDE 10 SEC]", "median needs all of its tuples"),
+    "u": ("WITH (revisions = 'upstream')", SUMS, "it was created WITH (revisions = 'upstream')"),
+}
+
+
+def test_a_point_that_changes_nothing_says_so(opened: Opened) -> None:
+    db = opened()
+    db.sql("CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t")
+    db.sql("CREATE QUERY q AS " + SUMS)
+    db.sql("CREATE QUERY l AS SELECT x FROM s")
+    for place in ("q", "l", "s"):
+        db.sql(f"CREATE CONNECTION POINT p{place} ON {place} RETAIN 1 HOUR")
+    assert db.status().warnings == []
+    for name, (options, query, reason) in NO_SLICES.items():
+        db.sql(f"CREATE QUERY {name} {options} AS {query}")
+        db.sql(f"CREATE CONNECTION POINT p{name} ON {name} RETAIN 1 HOUR")
+        (warning,) = [warning for warning in db.status().warnings if f"point p{name}" in warning]
+        assert warning.lower().endswith(reason.lower())
+    keeps = {point["on"]: point["keeps"].lower() for point in points(db)}
+    assert (keeps["s"], keeps["q"], keeps["l"]) == ("tuples", "answers and slices", "answers")
+    assert all(keeps[name] == f"answers alone: {reason}".lower() for name, (_, _, reason) in NO_SLICES.items())
+    db.close()
+
+
+def test_scripts_are_warned_of_a_point_that_changes_nothing(tmp_path: Path) -> None:
+    text = "CREATE STREAM s (t INTEGER, x INTEGER) TIMESTAMP BY t;\n"
+    for name, (options, query, _) in NO_SLICES.items():
+        text += f"CREATE QUERY {name} {options} AS {query};\nCREATE CONNECTION POINT p{name} ON {name};\n"
+    warnings: list[str] = []
+    with kernels_alone():
+        list(SparkRun(text + "INSERT INTO s VALUES (1, 1);", tmp_path, on_warning=warnings.append).answers())
+    assert [warning.split()[:4] for warning in warnings] == [["the", "connection", "point", f"p{n}"] for n in NO_SLICES]

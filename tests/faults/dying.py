@@ -26,8 +26,12 @@ STATEMENT = "statement"
 BEGUN, GIVEN_UP = "begun", "given up"
 #: when some of the tasks among which a stage was spread have written, and the others have not
 SPREAD = "spread"
+#: when some of the tasks have written that make slices anew which could not be trusted; when all have, and before the
+#: batch's record says so; when it has said so, before Spark commits
+REMAKING, REMADE, REMADE_SAID = "remaking", "remade", "remade, and said"
 #: where slices come and go as they please, and work is spread as thin as it can be
 RESTLESS = (BEGUN, GIVEN_UP, SPREAD)
+_COUNTING_THEIR_OWN = (BEGUN, GIVEN_UP, REMAKING, REMADE, REMADE_SAID)
 
 
 def die() -> NoReturn:
@@ -39,25 +43,36 @@ def die() -> NoReturn:
 def dying(place: str, batches: int) -> Iterator[None]:
     """Die at the place in the batch with corrections that is so many such batches away.
 
-    Or in the batch that begins to keep slices, or gives them up, for the so-manieth time.
+    Or in the batch that begins to keep slices, gives them up or makes them anew, for the so-manieth time.
     """
     left = batches
-    inside = False
-    recorded, run, write = Executor._recorded, batch_work.run, ResultLog.write
+    inside = remaking = False
+    recorded, anew_in_doubt, run, write = Executor._recorded, batch_work.made_anew, batch_work.run, ResultLog.write
 
     def counted(self: Executor, work: Any, target: Any, *given: Any) -> Any:
         nonlocal left, inside
         entries = self._journal.between(self.results.last.entry, target.entry)
-        if place not in (BEGUN, GIVEN_UP):  # those count what they are about
+        if place not in _COUNTING_THEIR_OWN:  # those count what they are about
             left -= any(s.minus for entry in entries for segments in entry.segments.values() for s in segments)
             inside = left == 0 or (place == SPREAD and left < 0)  # not every batch can be spread
         return recorded(self, work, target, *given)
+
+    def made_anew(*given: Any) -> Any:
+        nonlocal left, remaking
+        view = anew_in_doubt(*given)
+        if place == REMAKING and view.remade and not remaking:
+            left -= 1
+            remaking = left <= 0
+        return view
 
     def ran(spark: Any, works: Any) -> Any:
         stages = Counter(work.stage for work in works)
         if inside and place == SPREAD and max(stages.values(), default=0) > 1:
             half = {id(work) for name in stages for work in [work for work in works if work.stage == name][::2]}
             run(spark, [work for work in works if id(work) in half])
+            die()
+        if remaking:
+            run(spark, works[:1])
             die()
         made = run(spark, works)
         if inside and place == CASCADE and made:
@@ -73,7 +88,13 @@ def dying(place: str, batches: int) -> Iterator[None]:
                 die()
         if inside and place == RECORD:
             die()
+        if place in (REMADE, REMADE_SAID):
+            left -= any(stage.remade for stage in record.stages.values())
+            if left <= 0 and place == REMADE:
+                die()
         write(self, record)
+        if place == REMADE_SAID and left <= 0:
+            die()
         if place == GIVEN_UP and any(stage.start is None for stage in anew):
             left -= 1
             if left <= 0:
@@ -83,6 +104,7 @@ def dying(place: str, batches: int) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(Executor, "_recorded", counted))
+        stack.enter_context(patch.object(batch_work, "made_anew", made_anew))
         stack.enter_context(patch.object(batch_work, "run", ran))
         stack.enter_context(patch.object(ResultLog, "write", wrote))
         if place == STATEMENT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import signal
@@ -16,9 +15,10 @@ import pytest
 import eddyline
 from eddyline import testing
 from eddyline.log.results import Results
-from faults import scenario
-from faults.dying import BEGUN, CASCADE, COMMIT, GIVEN_UP, RECORD, SPREAD, STATEMENT
+from faults import in_doubt, scenario
+from faults.dying import BEGUN, CASCADE, COMMIT, GIVEN_UP, RECORD, REMADE, REMADE_SAID, REMAKING, SPREAD, STATEMENT
 from faults.processes import start
+from laws.without_spark import kernels_alone
 
 PUSHES_A_LIFE = 50
 _BY_A_TASK = re.compile(r"\d{12}-[0-9a-f]{32}\.parquet")
@@ -56,8 +56,7 @@ def undisturbed(pushes: int) -> dict[str, Any]:
         return scenario.finish(db, pushes)
 
 
-def kill_often(folder: Path, kills: int) -> None:
-    seed = int(os.environ.get("EDDYLINE_TEST_SEED", random.randrange(10**6)))
+def kill_often(folder: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     starts = set(chance.sample(range(kills), kills // 3))
     pushes = PUSHES_A_LIFE * (kills + 1)
@@ -71,17 +70,17 @@ def kill_often(folder: Path, kills: int) -> None:
             assert 0 < came < pushes
             assert scenario.finish(db, pushes) == undisturbed(pushes)
     except BaseException:
-        print(f"EDDYLINE_TEST_SEED={seed}; it was killed {'; '.join(moments)}")
+        print(f"it was killed {'; '.join(moments)}")
         raise
 
 
-def test_three_kills(spark: Any, tmp_path: Path) -> None:
-    kill_often(tmp_path / "db", 3)
+def test_three_kills(spark: Any, tmp_path: Path, seed: int) -> None:
+    kill_often(tmp_path / "db", 3, seed)
 
 
 @pytest.mark.long
-def test_twenty_kills(spark: Any, tmp_path: Path) -> None:
-    kill_often(tmp_path / "db", 20)
+def test_twenty_kills(spark: Any, tmp_path: Path, seed: int) -> None:
+    kill_often(tmp_path / "db", 20, seed)
 
 
 def die_at(place: str, batches: int, folder: Path, pushes: int) -> None:
@@ -114,6 +113,21 @@ def test_kills_in_the_middle_of_corrections(spark: Any, tmp_path: Path) -> None:
     with eddyline.connect(folder, master="local[2]") as db:
         assert scenario.pushed(db) > 0
         assert scenario.finish(db, pushes) == undisturbed(pushes)
+
+
+def test_kills_while_slices_in_doubt_are_made_anew(tmp_path: Path) -> None:
+    """What was written of them does not count, or counts in place of what was there: never both, never neither."""
+    folder = tmp_path / "db"
+    places = (REMAKING, REMADE, REMADE_SAID, REMAKING)
+    worker = start("in_doubt", str(folder), *places)
+    said, _ = worker.communicate()
+    assert said.split() == [str(-signal.SIGKILL)] * len(places), said
+    with kernels_alone():
+        with in_doubt.opened(str(folder)) as db:
+            assert 0 < db.status().rows["a"] < in_doubt.PUSHES
+            got = in_doubt.finish(db)
+        with in_doubt.opened(str(tmp_path / "other")) as db:
+            assert got == in_doubt.finish(db, "upstream")
 
 
 def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from eddyline.errors import EddylineError
 from golden.compare import operators, same_fold, same_sequence
 from golden.engines import Run, run_script
 from golden.script_file import ExpectedAnswers, Script, all_scripts, read_script
+from golden.without_spark import needs_spark
+from laws.without_spark import kernels_alone
 
 BATCHES = (2, 3, 7, 1000)
 #: on Spark a batch costs half a second
@@ -25,9 +27,6 @@ def _scripts(wanted: Callable[[Script], bool]) -> list[object]:
 
 
 RUNNING = _scripts(lambda script: script.error is None)
-#: tags that are told with the first tuple that passes are the reference engine's alone, so far
-NOT_ON_SPARK = frozenset(("tags/fig1_traffic", "tags/fig9_query1_query2"))
-ON_SPARK = _scripts(lambda script: script.error is None and script.name not in NOT_ON_SPARK)
 FAILING = _scripts(lambda script: script.error is not None)
 EXPLAINED = _scripts(lambda script: bool(script.algebra))
 
@@ -73,13 +72,13 @@ def test_batches_do_not_matter(script: Script, tmp_path: Path, batch_rows: int) 
 
 
 @pytest.mark.parametrize("batch_rows", SPARK_BATCHES)
-@pytest.mark.parametrize("script", ON_SPARK)
+@pytest.mark.parametrize("script", RUNNING)
 def test_spark_agrees(spark: object, script: Script, tmp_path: Path, batch_rows: int) -> None:
     _check_fold("spark", script, tmp_path, batch_rows)
 
 
 @pytest.mark.parametrize("batch_rows", SPARK_BATCHES)
-@pytest.mark.parametrize("script", ON_SPARK)
+@pytest.mark.parametrize("script", RUNNING)
 def test_sparks_own_plans_agree(
     spark: object, script: Script, tmp_path: Path, batch_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,11 +86,18 @@ def test_sparks_own_plans_agree(
     _check_fold("spark", script, tmp_path, batch_rows)
 
 
-@pytest.mark.parametrize("script", ON_SPARK)
-def test_members_of_query_classes_agree(
+@pytest.mark.parametrize("script", _scripts(lambda script: script.error is None and not needs_spark(script)))
+def test_members_of_query_classes_agree(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every query in a class, as far as it can be."""
+    monkeypatch.setenv("EDDYLINE_SHARE_FROM", "1")
+    with kernels_alone():
+        _check_fold("spark", script, tmp_path, 4)
+
+
+@pytest.mark.parametrize("script", _scripts(lambda script: script.error is None and needs_spark(script)))
+def test_members_of_query_classes_agree_on_spark(
     spark: object, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With every query in a class, as far as it can be."""
     monkeypatch.setenv("EDDYLINE_SHARE_FROM", "1")
     _check_fold("spark", script, tmp_path, 4)
 
@@ -112,12 +118,6 @@ def test_algebra(script: Script, tmp_path: Path) -> None:
         run = run_script("reference", script, tmp_path, more_sql=f"\nEXPLAIN ALGEBRA {query};\n")
         assert run.texts, f"EXPLAIN ALGEBRA {query} printed nothing"
         assert operators(run.texts[-1]) == operators(expected), f"{script.path}: {query}\n{run.texts[-1]}"
-
-
-@pytest.mark.parametrize("script", _scripts(lambda script: script.name in NOT_ON_SPARK))
-def test_spark_says_what_it_cannot_do(spark: object, script: Script, tmp_path: Path) -> None:
-    with pytest.raises(EddylineError, match="reference engine only"):
-        run_script("spark", script, tmp_path, 4)
 
 
 @pytest.mark.parametrize("script", FAILING)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,8 +13,9 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
+from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.sheet import Sheet
-from eddyline.kernels.task import Work, done
+from eddyline.kernels.task import Work, bound, done, kernel
 from eddyline.log.storage import Storage
 
 SCHEMA = pa.schema([("_tick", pa.int64()), ("_diff", pa.int8()), ("x", pa.int64())])
@@ -78,6 +81,21 @@ def test_an_overflow_after_many_rows_is_no_trouble_with_files(tmp_path: Path) ->
     assert before and all(reference.segment is not None for reference in before)
     assert "Overflow" in refused.refused and refused.segment is None
     assert spent.seconds > 0 and spent.segment is None and not spent.refused
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_joins_run_in_the_order_of_the_statement_if_that_is_wanted(tmp_path: Path, ordered: bool) -> None:
+    """The larger of two inputs is to be probed first, which the kernel would not do by itself."""
+    rows = {"one": pa.table({"k": [1], "m": [1]}), "large": pa.table({"k": range(5_000)})}
+    rows["small"] = pa.table({"m": range(5)})
+    first = "SELECT one.m FROM one JOIN large ON one.k = large.k"
+    statement = f"WITH f AS NOT MATERIALIZED ({first}) SELECT small.m FROM f JOIN small ON f.m = small.m"
+    with closing(Leaves(kernel())) as leaves:
+        with bound(work(tmp_path, statement, tables=rows, ordered=ordered), leaves) as connection:
+            plan = connection.execute(f"EXPLAIN {statement}").fetchall()[0][1]
+        assert connection.execute("SELECT current_setting('disabled_optimizers')").fetchall() == [("",)]
+    last_and_first = re.findall(r"Conditions: (\w = \w)", plan)
+    assert last_and_first == (["m = m", "k = k"] if ordered else ["k = k", "m = m"])
 
 
 def test_what_modules_have_made_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from laws.streams import cql_windows, one_input, predicates, row_windows, time_windows
+from laws.streams import cql_windows, keys, one_input, predicates, row_windows, time_windows
 
 #: aggregates that a kernel computes
 AGGREGATES = (
@@ -23,6 +23,8 @@ AGGREGATES = (
     "MIN(t)",
     "BOOL_AND(b > 0)",
     "BOOL_OR(b > 0)",
+    "MIN(w)",
+    "COUNT(DISTINCT w)",
 )
 _ROUNDED = "ROUND({}, 6)"
 #: those that run on Spark's own plans, except for those that go by the order of tuples (docs/language.md)
@@ -31,9 +33,9 @@ ON_SPARK = (
     "SUM(DISTINCT b)",
     "MIN_BY(a, t * 100 + b)",
     "MAX_BY(b, t * 100 + a * 10 + b)",
-    "BIT_AND(b)",
-    "BIT_OR(a)",
-    "BIT_XOR(b)",
+    "BIT_AND(a)",
+    "BIT_OR(t)",
+    "BIT_XOR(t)",
     "MEDIAN(b)",
     "PERCENTILE(b, 0.25)",
     *(_ROUNDED.format(f"{name}(b)") for name in ("STDDEV", "STDDEV_POP", "VARIANCE", "VAR_POP")),
@@ -50,7 +52,14 @@ def _aggregations(functions: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     where = st.one_of(st.just(""), predicates.map(" WHERE {}".format))
     return st.one_of(
         st.builds("SELECT {} AS x, {} AS y FROM s {}{}".format, functions, functions, any_of_s, where),
-        st.builds("SELECT a, {} AS x, {} AS y FROM s {}{} GROUP BY a".format, functions, functions, any_of_s, where),
+        st.builds(
+            "SELECT {0}, {1} AS x, {2} AS y FROM s {3}{4} GROUP BY {0}".format,
+            keys,
+            functions,
+            functions,
+            any_of_s,
+            where,
+        ),
     )
 
 
@@ -124,13 +133,13 @@ loop_joins = st.sampled_from(
 )
 #: a query by the name of `base`, and one over it
 bases = st.one_of(
-    st.builds("SELECT a, b, t FROM s WHERE {}".format, predicates),
-    st.just("SELECT s.a, b, name FROM s, d WHERE s.a = d.a"),
-    st.builds("{}(SELECT a, b FROM s {})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), any_of_s),
-    st.builds("RSTREAM(SELECT a, SUM(b) AS b FROM s {} GROUP BY a)".format, time_windows),
+    st.builds("SELECT a, b, t, w FROM s WHERE {}".format, predicates),
+    st.just("SELECT s.a, b, name AS w FROM s, d WHERE s.a = d.a"),
+    st.builds("{}(SELECT a, b, w FROM s {})".format, st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]), any_of_s),
+    st.builds("RSTREAM(SELECT a, SUM(b) AS b, MAX(w) AS w FROM s {} GROUP BY a)".format, time_windows),
 )
 _over = st.one_of(
-    st.builds("SELECT a, COUNT(*) AS n, MAX(b) AS m FROM base {} GROUP BY a".format, time_windows),
+    st.builds("SELECT {0}, COUNT(*) AS n, MAX(b) AS m FROM base {1} GROUP BY {0}".format, keys, time_windows),
     st.builds("SELECT DISTINCT a FROM base {}".format, st.sampled_from(["[RANGE 3 SEC]", "[NOW]", "[UNBOUNDED]"])),
     st.just("SELECT a + 1 AS a, b FROM base WHERE b > 0"),
     st.builds("ISTREAM(SELECT a, b FROM base {})".format, time_windows),

@@ -8,6 +8,7 @@ the papers and slow on purpose; it shares with the engine only the evaluation of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT
 from eddyline.reference.aggregate import compile_aggregate
 from eddyline.reference.expression import compile_expression, compile_predicate
+from laws.values import the_nan
 
 Values = tuple[Any, ...]
 
@@ -56,7 +58,7 @@ class Oracle:
         return [t for t in self.evaluate(node.input) if satisfies(t.values)]
 
     def _StreamProject(self, node: stream.StreamProject) -> list[TaggedTuple]:
-        compute = [compile_expression(c.expr, node.input.schema) for c in node.columns]
+        compute = [_computed(compile_expression(c.expr, node.input.schema)) for c in node.columns]
         return [t._replace(values=tuple(f(t.values) for f in compute)) for t in self.evaluate(node.input)]
 
     def _StreamAlias(self, node: stream.StreamAlias) -> list[TaggedTuple]:
@@ -142,15 +144,16 @@ class Oracle:
         return [w._replace(rows=[r for r in w.rows if satisfies((*r, w.tick))]) for w in self.evaluate(node.input)]
 
     def _WindowProject(self, node: relational.WindowProject) -> list[Win]:
-        compute = [compile_expression(c.expr, _within(node.input)) for c in node.columns]
+        compute = [_computed(compile_expression(c.expr, _within(node.input))) for c in node.columns]
         return [
             w._replace(rows=[tuple(f((*r, w.tick)) for f in compute) for r in w.rows])
             for w in self.evaluate(node.input)
         ]
 
     def _WindowAggregation(self, node: relational.WindowAggregation) -> list[Win]:
-        keys = [compile_expression(k.expr, _within(node.input)) for k in node.keys]
-        compute = [compile_aggregate(a.expr, _within(node.input)) for a in node.aggregates]  # type: ignore[arg-type]
+        keys = [_computed(compile_expression(k.expr, _within(node.input))) for k in node.keys]
+        within = _within(node.input)
+        compute = [_computed(compile_aggregate(a.expr, within)) for a in node.aggregates]  # type: ignore[arg-type]
         windows = []
         for w in self.evaluate(node.input):
             rows = [(*r, w.tick) for r in w.rows]
@@ -221,6 +224,10 @@ class Oracle:
             changes.subtract((w.tick, row) for row in _minus(before, w.rows))
             before = w.rows
         return Counter({key: weight for key, weight in changes.items() if weight})
+
+
+def _computed(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda given: the_nan(function(given))
 
 
 def _within(node: Any) -> Schema:

@@ -46,7 +46,7 @@ def all_dealt(by_ranges: bool) -> Iterator[list[str]]:
 def test_selections_that_come_and_go_say_what_they_would_say_alone(spark: object) -> None:
     paths: list[str] = []
 
-    @runs(60)
+    @runs(30)
     @given(stories(_selections, revised, opened_again, inserted), st.booleans())
     def told(events: tuple[tuple[str, Any], ...], by_ranges: bool) -> None:
         with kernels_alone(), all_dealt(by_ranges) as written:

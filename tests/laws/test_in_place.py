@@ -132,7 +132,7 @@ def runs(examples: int, most: int = 4) -> Any:
     return lambda test: allowed(given(stories(most), st.sampled_from([3, 7, 1000]))(test))
 
 
-@runs(40)
+@runs(20)
 def test_in_kernels_alone(story: Story, batch_rows: int) -> None:
     with kernels_alone():
         the_same(story, batch_rows)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.streams import EXAMPLES, Data, all_queries, data, folded, queries, run, unnumbered
+from laws.streams import EXAMPLES, NUMBERS, Data, all_queries, data, folded, queries, run, unnumbered
 from laws.test_spark import agree, spark_answers
 from laws.without_spark import kernels_alone
 
@@ -17,16 +17,17 @@ _NOBODY = 1000
 
 
 @st.composite
-def keyed_rows(draw: st.DrawFn, with_references: bool = True) -> list[dict[str, Any]]:
-    """Rows of s that come again, are replaced and withdrawn, by the key (a) and sometimes by index."""
+def keyed_rows(draw: st.DrawFn, name: str, number: str, with_references: bool) -> list[dict[str, Any]]:
+    """Rows of s that come again, are replaced and withdrawn, by the key of this name and sometimes by index."""
+    columns = {"a": st.sampled_from([0, 1, 2]), "b": NUMBERS[number], "w": st.sampled_from(["", "x", "y"])}
     rows: list[dict[str, Any]] = []
     now = draw(st.integers(0, 5))
     for _ in range(draw(st.integers(1, 14))):
         kind = draw(st.sampled_from("+++==-"))
         now += draw(st.integers(0, 4))
         late = draw(st.sampled_from([0, 0, 0, 3, 9]))
-        key = {"a": draw(st.integers(0, 2))}
-        row = {**key, "b": draw(st.one_of(st.none(), st.integers(-2, 3))), "t": max(0, now - late)}
+        row = {**draw(st.fixed_dictionaries(columns)), "t": max(0, now - late)}
+        key = {name: row[name]}
         if kind != "+":
             ref = {"_ref": draw(st.integers(1, 5))} if with_references and draw(st.integers(0, 3)) == 0 else {}
             row = {"_op": kind, **ref, **(row if kind == "=" else {} if ref else key)}
@@ -35,7 +36,11 @@ def keyed_rows(draw: st.DrawFn, with_references: bool = True) -> list[dict[str, 
 
 
 def keyed_data(with_references: bool = True) -> st.SearchStrategy[Data]:
-    return st.builds(lambda d, rows: replace(d, s=rows, key="a"), data(), keyed_rows(with_references))
+    def keyed(others: Data, key: str) -> st.SearchStrategy[Data]:
+        rows = keyed_rows(key, others.number, with_references)
+        return rows.map(lambda s: replace(others, s=s, key=key))
+
+    return st.tuples(data(), st.sampled_from("aw")).flatmap(lambda drawn: keyed(*drawn))
 
 
 @settings(max_examples=60 * EXAMPLES, deadline=None)
@@ -51,23 +56,24 @@ def test_kernels_alone_fold_to_what_the_reference_folds_to(
 class Translation:
     """What a source would send that knows the indexes of its tuples."""
 
-    standing: dict[int, int] = field(default_factory=dict)  # the keys by index
+    key: str  # the name of the column
+    standing: dict[int, Any] = field(default_factory=dict)  # the keys by index
     arrived: int = 0
 
     def take(self, row: dict[str, Any]) -> dict[str, Any]:
-        op, values = row.get("_op", "+"), {name: row[name] for name in "abt" if name in row}
-        holder = next((index for index, key in self.standing.items() if key == row.get("a")), None)
+        op, values = row.get("_op", "+"), {name: row[name] for name in "abtw" if name in row}
+        holder = next((index for index, key in self.standing.items() if key == row.get(self.key)), None)
         index = row.get("_ref", holder)
         if op == "+" and holder is None:
             self.arrived += 1
-            self.standing[self.arrived] = row["a"]
+            self.standing[self.arrived] = row[self.key]
             return values
         if index not in self.standing or (op == "=" and holder not in (None, index)):
             return {"_op": op, "_ref": _NOBODY, **values}  # set aside here too; its tick counts for the start
         if op == "-":
             del self.standing[index]
             return {"_op": "-", "_ref": index}
-        self.standing[index] = row["a"]
+        self.standing[index] = row[self.key]
         return {"_op": "=", "_ref": index, **values}
 
 
@@ -75,7 +81,7 @@ class Translation:
 @given(queries, keyed_data(), st.sampled_from([1, 3, 1000]))
 def test_a_key_says_what_an_index_says(query: str, given_data: Data, batch_rows: int) -> None:
     by_key = replace(given_data, retain=(None, None))
-    translation = Translation()
+    translation = Translation(given_data.key)
     by_index = replace(by_key, s=[translation.take(row) for row in by_key.s], key="")
     wanted, got = (folded(run(query, some, batch_rows).collected) for some in (by_index, by_key))
     assert got["tuples"] == wanted["tuples"] and got["relation"] == wanted["relation"]

@@ -109,7 +109,7 @@ def test_with_tags_removed_it_is_the_plain_query(
 def test_a_query_created_after_the_data_says_the_same(given_data: Data) -> None:
     """A later query first answers over all that has passed: it folds to what an earlier one has said."""
     query = "SELECT a, SUM(b) AS x FROM s [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY a"
-    session = run(f"{query}; INSERT INTO s VALUES (1, 2, 9); {query}", given_data)
+    session = run(f"{query}; INSERT INTO s VALUES (1, 2, 9, 'x'); {query}", given_data)
     assert folded(session.collected, "q1") == folded(session.collected, "q2")
 
 
@@ -131,7 +131,11 @@ def test_sql_corrections_are_corrections_of_the_input(given_data: Data, where: s
     if deleting:
         more = [{"_op": "-", "_ref": t.index} for t in hit]
     else:
-        more = [{"_op": "=", "_ref": t.index, "a": t.values[0], "b": t.values[0] + 10, "t": t.tick} for t in hit]
+        rows = [dict(zip("abtw", t.values, strict=True)) for t in hit]
+        more = [
+            {**row, "b": None if row["a"] is None else row["a"] + 10, "_op": "=", "_ref": t.index}
+            for t, row in zip(hit, rows, strict=True)
+        ]
     assert corrected == folded(run(query, replace(given_data, s=given_data.s + more)).collected)
 
 
@@ -168,13 +172,13 @@ def test_a_tag_join_over_revised_input_is_that_over_corrected_input(
         for name, other in (("s", "Joyful"), ("r", "Sad"))
     }
     revised = replace(given_data, s=tags["s"] + given_data.s, r=tags["r"] + given_data.r)
-    corrected = Data(tags["s"] + _corrected(given_data, "s"), tags["r"] + _corrected(given_data, "r"))
+    in_order = {name: rows + _corrected(given_data, name) for name, rows in tags.items()}
+    corrected = replace(given_data, **in_order, retain=(None, None))
     wanted = folded(run(query, corrected).collected)["tuples"]
     assert folded(run(query, revised, batch_rows).collected)["tuples"] == wanted
 
 
 def _corrected(given_data: Data, name: str) -> list[dict[str, Any]]:
     """The tuples that stand in the end, as if they had come in order and right at once."""
-    second = "b" if name == "s" else "c"
     tuples = sorted(given_data.standing(name), key=lambda t: (t.tick, t.index))
-    return [{"a": t.values[0], second: t.values[1], "t": t.tick} for t in tuples]
+    return [dict(zip("abtw" if name == "s" else "act", t.values, strict=True)) for t in tuples]

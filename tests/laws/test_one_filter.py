@@ -48,7 +48,7 @@ def _filters(**how: Any) -> Iterator[list[bool]]:
         yield shared
 
 
-@runs(100)
+@runs(50)
 @given(
     st.lists(st.builds(asked, _one_stream, predicates), min_size=4, max_size=8),
     data(),
@@ -63,7 +63,7 @@ def test_shapes_that_share_a_filter(several: list[str], given_data: Data, batch_
 def test_shapes_that_come_and_go(spark: object) -> None:
     """Members of one class, or all of it, come and go while the others stay; tuples are revised and come late."""
 
-    @runs(40)
+    @runs(20)
     @given(stories(_one_stream, revised, opened_again, advanced, least=3, most=5), st.booleans())
     def told(events: tuple[tuple[str, Any], ...], apart: bool) -> None:
         large, part = (0, 3) if apart else (1_000, 1 / 16)

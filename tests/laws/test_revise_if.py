@@ -27,13 +27,13 @@ from laws.streams import (
     any_window,
     converted,
     cql_windows,
+    data,
     folded,
     join,
     one_input,
     row_windows,
     run,
     stream_queries,
-    stream_rows,
     unnumbered,
     windows,
     with_table,
@@ -82,12 +82,13 @@ asked = st.one_of(
     converted,
     all_queries,
 )
-withholding = st.tuples(asked, conditions).filter(lambda pair: _can_be(*pair))
+#: differences of texts are left to Spark
+withholding = st.tuples(asked, conditions).filter(lambda pair: "(w)" not in pair[0] and _can_be(*pair))
 
 
 #: what can never change any more is shown, on Spark, because its tuples may be cut off; and the engines do not count
 #: rows that are set aside to the same batches
-endless = st.builds(Data, stream_rows(False), stream_rows(True)).filter(lambda rows: not rows.rejected())
+endless = data(retained=False).filter(lambda rows: not rows.rejected())
 
 
 def laws(examples: int, abreast: int, batches: tuple[int, ...] = (1, 3, 7, 1000)) -> Any:

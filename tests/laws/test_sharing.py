@@ -232,7 +232,7 @@ def runs(examples: int) -> Any:
     )
 
 
-@runs(150)
+@runs(75)
 @given(st.lists(shared, min_size=6, max_size=6), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
 def test_members_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int, few: int) -> None:
     """Found by indexes, or compared one by one if there are no more than `few`."""
@@ -246,7 +246,7 @@ _several_together = st.lists(_together, min_size=1, max_size=2).flatmap(
 )
 
 
-@runs(200)
+@runs(75)
 @given(_several_together, data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0, 1000]))
 def test_members_that_begin_together_say_what_the_reference_says(
     several: list[str], given_data: Data, batch_rows: int, few: int
@@ -388,7 +388,7 @@ def test_look_ups_that_come_and_go_say_what_they_would_say_alone(spark: object) 
 
 
 def test_queries_that_begin_together_and_go_say_what_they_would_say_alone(spark: object) -> None:
-    _alone_and_together(60, _together, at_once=3)()
+    _alone_and_together(40, _together, at_once=3)()
 
 
 def test_members_that_keep_slices_say_what_they_would_say_alone_and_upstream(spark: object) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from eddyline.session.spark_run import SparkRun
 from eddyline.sources import Reject
-from laws.streams import EXAMPLES, Data, all_queries, data, folded, run, set_aside, unnumbered
+from laws.streams import EXAMPLES, WHOLE, Data, all_queries, data, folded, run, set_aside, unnumbered
+from laws.values import one_nan
 from laws.without_spark import kernels_alone
 
 
@@ -28,12 +29,12 @@ def spark_answers(sql: str, given_data: Data, batch_rows: int) -> tuple[list[obj
     with tempfile.TemporaryDirectory() as folder:
         given_data.write(Path(folder))
         run = SparkRun(given_data.schema + sql, Path(folder), batch_rows=batch_rows, on_reject=rejects.append)
-        answers = list(run.answers())
+        answers = one_nan(run.answers())
         assert run._engine.executor.refused == {}  # nothing here overflows, so whatever is given to the kernel runs
         return answers, set_aside(rejects)
 
 
-def runs(examples: int, abreast: int = 8) -> Any:
+def runs(examples: int, abreast: int = 8, given_data: Any = None) -> Any:
     """So many random runs, each of some queries side by side."""
     allowed = settings(
         max_examples=examples * EXAMPLES,
@@ -41,11 +42,15 @@ def runs(examples: int, abreast: int = 8) -> Any:
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     return lambda test: allowed(
-        given(st.lists(all_queries, min_size=abreast, max_size=abreast), data(), st.sampled_from([3, 7, 1000]))(test)
+        given(
+            st.lists(all_queries, min_size=abreast, max_size=abreast),
+            data() if given_data is None else given_data,
+            st.sampled_from([3, 7, 1000]),
+        )(test)
     )
 
 
-@runs(150, abreast=4)
+@runs(60, abreast=4)
 def test_kernels_alone_fold_to_what_the_reference_folds_to(
     several: list[str], given_data: Data, batch_rows: int
 ) -> None:
@@ -60,7 +65,7 @@ def test_kernels_fold_to_what_the_reference_folds_to(
     agree(several, given_data, batch_rows)
 
 
-@runs(8)
+@runs(8, given_data=data(numbers=WHOLE))
 def test_sparks_own_plans_fold_to_what_the_reference_folds_to(
     spark: object, several: list[str], given_data: Data, batch_rows: int
 ) -> None:

@@ -29,16 +29,20 @@ TOTALS = (
        LEFT JOIN tuples ON t BETWEEN tick - 9 AND tick AND a >= low AND b <> other GROUP BY member, tick""",
 )
 GROUPS = (
-    f"SELECT a, COUNT(*) AS n, AVG(b) AS x, MIN(b) AS y FROM s {_WINDOW} "
-    "WHERE b > :low GROUP BY a HAVING COUNT(*) > :other",
-    """SELECT member, tick, a, count(*) AS n, avg(b) AS x, min(b) AS y FROM members CROSS JOIN windows
+    f"SELECT k, COUNT(*) AS n, AVG(b) AS x, MIN(b) AS y FROM s {_WINDOW} "
+    "WHERE b > :low GROUP BY k HAVING COUNT(*) > :other",
+    """SELECT member, tick, k, count(*) AS n, avg(b) AS x, min(b) AS y FROM members CROSS JOIN windows
        JOIN tuples ON t BETWEEN tick - 9 AND tick AND b > low
-       GROUP BY member, tick, a, other HAVING count(*) > other""",
+       GROUP BY member, tick, k, other HAVING count(*) > other""",
 )
 TUPLES = (
-    "SELECT a, b FROM s WHERE b >= :low AND a <> :other",
-    "SELECT member, t AS tick, a, b FROM members JOIN tuples ON b >= low AND a <> other",
+    "SELECT k, b FROM s WHERE b >= :low AND a <> :other",
+    "SELECT member, t AS tick, k, b FROM members JOIN tuples ON b >= low AND a <> other",
 )
+
+
+_COLUMNS = pa.schema({"a": pa.int32(), "b": pa.float64(), "t": pa.int32(), "k": pa.string()})
+_SCHEMA = pa.schema([pa.field("_op", pa.string()), pa.field("_ref", pa.int64()), *_COLUMNS])
 
 
 @dataclass
@@ -51,14 +55,15 @@ class Course:
 
 def course(seed: int) -> Course:
     chance = np.random.default_rng(seed)
-    standing: dict[int, tuple[int, int | None, int]] = {}
+    standing: dict[int, tuple[Any, ...]] = {}
     rows: list[dict[str, Any]] = []
     came = 0
     for now in np.sort(chance.integers(0, _END, 240)).tolist():
         kind = chance.choice(["+", "+", "+", "=", "-"]) if standing else "+"
         late = int(chance.choice([0, 0, 0, 4, 30]))
-        a, b = int(chance.integers(0, 6)), None if chance.random() < 0.1 else int(chance.integers(-3, 9))
-        version = (a, b, max(0, now - late))
+        a, b, k = (None if chance.random() < 0.1 else int(chance.integers(0, many)) for many in (6, 48, 4))
+        # sums of quarters are exact in whatever order
+        version = (a, None if b is None else b / 4 - 3, max(0, now - late), None if k is None else "xyz "[k])
         if kind == "+":
             came += 1
             standing[came] = version
@@ -69,16 +74,15 @@ def course(seed: int) -> Course:
                 standing[index] = version
             else:
                 del standing[index]
-            rows.append(_row(kind, index, version if kind == "=" else (None, None, None)))
+            rows.append(_row(kind, index, version if kind == "=" else (None,) * 4))
     cuts = np.sort(chance.integers(0, len(rows), chance.integers(0, 12))).tolist()
     pushes = [rows[first:end] for first, end in zip([0, *cuts], [*cuts, len(rows)], strict=True) if first < end]
-    columns = list(zip(*standing.values(), strict=True)) or [(), (), ()]
-    tuples = pa.table({name: pa.array(column, pa.int32()) for name, column in zip("abt", columns, strict=True)})
+    tuples = pa.Table.from_pylist([dict(zip("abtk", version, strict=True)) for version in standing.values()], _COLUMNS)
     return Course(pushes, tuples)
 
 
-def _row(op: str, ref: int | None, version: tuple[Any, Any, Any]) -> dict[str, Any]:
-    return {"_op": op, "_ref": ref, **dict(zip("abt", version, strict=True))}
+def _row(op: str, ref: int | None, version: tuple[Any, ...]) -> dict[str, Any]:
+    return {"_op": op, "_ref": ref, **dict(zip("abtk", version, strict=True))}
 
 
 def wanted(recomputed: str, members: pa.Table, tuples: pa.Table) -> list[tuple[Any, ...]]:
@@ -91,8 +95,8 @@ def wanted(recomputed: str, members: pa.Table, tuples: pa.Table) -> list[tuple[A
 
 def told(template: str, members: pa.Table, story: Course, way: str) -> list[tuple[Any, ...]]:
     """All that the members have said, folded: (member, tick, values …)."""
-    with eddyline.connect(heartbeat=None, clock=lambda: 0) as db:
-        db.sql("CREATE STREAM s (a INTEGER, b INTEGER, t INTEGER) TIMESTAMP BY t")
+    with eddyline.connect(heartbeat=None, clock=lambda: 0, master="local[2]") as db:
+        db.sql("CREATE STREAM s (a INTEGER, b DOUBLE, t INTEGER, k STRING) TIMESTAMP BY t")
         db.advance(0)
         names = _stand(db, template, members, way)
         for rows in story.pushes:
@@ -101,9 +105,6 @@ def told(template: str, members: pa.Table, story: Course, way: str) -> list[tupl
         db.advance(_END + 10, closed=True)
         db.flush()
         return sorted(_folded(db, names), key=repr)
-
-
-_SCHEMA = pa.schema({"_op": pa.string(), "_ref": pa.int64(), **dict.fromkeys("abt", pa.int32())})
 
 
 def _stand(db: eddyline.Database, template: str, members: pa.Table, way: str) -> list[str]:
@@ -142,14 +143,6 @@ def _members(seed: int, count: int) -> pa.Table:
     return pa.table({"member": np.arange(count), "low": low, "other": other})
 
 
-@pytest.fixture
-def seed() -> int:
-    """Another one each time, shown if the test fails."""
-    chosen = Random().randrange(2**32)
-    print(f"seed {chosen}")
-    return chosen
-
-
 def times(number: int) -> Any:
     return pytest.mark.parametrize("time", range(number * EXAMPLES))
 
@@ -180,3 +173,15 @@ def test_those_who_stand_alone_say_it_too(asked: tuple[str, str], time: int, see
             assert told(asked[0], members, story, "downstream") == expected
         with kernels_alone(corrections=lambda: Fickle(Random(seed))):
             assert told(asked[0], members, story, "auto") == expected, "auto, at random"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["upstream", "downstream"])
+@pytest.mark.parametrize("asked", [TOTALS, GROUPS])
+def test_members_on_sparks_own_plans_say_it_too(spark: object, asked: tuple[str, str], way: str, seed: int) -> None:
+    """Fewer of them, in fewer batches: each takes Spark seconds."""
+    story, members = course(seed), _members(seed, 20)
+    rows = [row for push in story.pushes for row in push]
+    story.pushes = [rows[:120], rows[120:200], rows[200:]]
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1", EDDYLINE_KERNELS="off"):
+        assert told(asked[0], members, story, way) == wanted(asked[1], members, story.tuples)

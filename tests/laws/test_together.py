@@ -34,7 +34,8 @@ def _alike(draw: st.DrawFn) -> list[str]:
     queries = []
     for _ in range(6):
         source = f"s {draw(st.sampled_from(windows))} WHERE {draw(st.sampled_from(wheres))}"
-        first, second = draw(aggregates), draw(aggregates)
+        # a text beside a number is left to Spark
+        first, second = draw(aggregates), draw(aggregates.filter(lambda aggregate: "(w)" not in aggregate))
         query = draw(
             st.sampled_from(
                 [
@@ -50,7 +51,7 @@ def _alike(draw: st.DrawFn) -> list[str]:
 
 
 @settings(
-    max_examples=80 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(_alike(), data(), st.sampled_from([3, 7, 1000]), st.sampled_from([0.1, 1]))
 def test_slices_of_several_shapes(

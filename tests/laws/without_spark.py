@@ -7,7 +7,6 @@ can look at many more runs than a streaming query could start.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,12 +14,17 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from eddyline.algebra.tag import Tagger
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.kernels.task import done
+from eddyline.log.borne import borne, listed
 from eddyline.log.merging import Merge
+from eddyline.log.said import said_since
 from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.log.storage import Storage
+from eddyline.reference.element import Row, Stamped
+from eddyline.reference.tag import Making
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.engine import Engine
 from eddyline.spark.evaluate.batch import Log, columns_of
@@ -28,6 +32,10 @@ from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import LanesInTurn
 from eddyline.spark.revising import Revision
 from eddyline.spark.tags.conditions import condition
+from eddyline.spark.tags.report import line_of
+
+#: of a tuple, what tells of its tags
+_BEARING = pa.schema([("_index", pa.int64()), ("_tags", pa.string()), ("_tag_places", pa.string())])
 
 
 def _flush(engine: Engine, meanwhile: object = None) -> None:
@@ -61,8 +69,10 @@ def _taken_back(
     values = [pa.array([row[name] for row in rows], schema.field(name).type) for name in names]
     index, tick = (pa.array([row[name] for row in rows], type_) for name, type_ in places)
     given = pa.table([*values, tick, index], [f"v{at}" for at in range(len(names) + 2)])
-    marks = pa.array([row["_tags"] for row in rows], pa.string())
-    table = pa.table([index, tick, *values, marks], ["_index", "_tick", *columns_of(len(names)), "_tags"])
+    marks = [pa.array([row[name] for row in rows], pa.string()) for name in ("_tags", "_tag_places")]
+    table = pa.table(
+        [index, tick, *values, *marks], ["_index", "_tick", *columns_of(len(names)), "_tags", "_tag_places"]
+    )
     if revision.where is not None and table.num_rows:
         table = table.filter(pa.array(condition(revision.where, revision.schema)(given)))
     return list(made_by_task(table.sort_by("_index").to_batches(), statement, 0))
@@ -70,18 +80,62 @@ def _taken_back(
 
 def _tagged_tuples(engine: Engine, log: Log) -> list[dict[str, Any]]:
     """The tuples of a stream that stand and carry tags."""
+    return [row for row in _standing_tuples(engine, log) if row.get("_tags") is not None]
+
+
+def _standing_tuples(engine: Engine, log: Log) -> list[dict[str, Any]]:
     standing: dict[int, dict[str, Any]] = {}
-    found = [row for segment in log.segments for row in engine.storage.read_table(segment.path).to_pylist()]
-    for row in sorted(found, key=lambda row: row["_seq"]):
+    for row in _rows(engine, log):
         if row["_diff"] > 0:
             standing[row["_index"]] = row
         elif row["_diff"] < 0:
             del standing[row["_index"]]
-    return [row for row in standing.values() if row.get("_tags") is not None]
+    return list(standing.values())
 
 
-def _counted_marks(engine: Engine, logs: Mapping[str, Log], extent: Extent) -> list[tuple[str, int]]:
-    return list(Counter(row["_tags"] for row in _tagged_tuples(engine, logs[extent.name])).items())
+def _rows(engine: Engine, log: Log) -> list[dict[str, Any]]:
+    segments = [segment for segment in log.segments if not segment.only_tags]
+    found = [row for segment in segments for row in engine.storage.read_table(segment.path).to_pylist()]
+    return sorted(found, key=lambda row: row["_seq"])
+
+
+def _counted_lines(
+    engine: Engine, logs: Mapping[str, Log], extent: Extent, taggers: Sequence[Tagger], taken: Any, active: set[int]
+) -> dict[str, tuple[int, int, int]]:
+    """As the reference engine asks conditions."""
+    making, made, rows = Making(extent.name), [f"m{n}" for n in range(len(taggers))], []
+    for row in _standing_tuples(engine, logs[extent.name]):
+        stamped = Stamped(row["_tick"], Row(tuple(row[name] for name in extent.schema.names)))
+        for name, each in zip(made, taggers, strict=True):
+            row[name] = making.mark(each, row["_index"], stamped) is not None
+        rows.append(row)
+    schema = pa.schema([*_BEARING, *((name, pa.bool_()) for name in made)])
+    lines = [(name, line_of(tagger, extent)) for name, tagger in zip(made, taggers, strict=True)]
+    carried = borne(pa.Table.from_pylist(rows, schema), lines, extent.schema.names)
+    told = _told(engine, extent, taken)
+    found: dict[str, tuple[set[int], set[int], set[int]]] = {}
+    for each in carried.to_pylist():
+        if line := each["line"] or told.get(each["number"]):
+            tags, _, tuples = found.setdefault(line, (set(), set(), set()))
+            tags.add(each["number"])
+            tuples.add(each["_index"])
+    for number in active & set(told):
+        for some in found.setdefault(told[number], (set(), set(), set()))[:2]:
+            some.add(number)
+    return {line: (len(tags), len(still), len(tuples)) for line, (tags, still, tuples) in found.items()}
+
+
+def _idle_lines(engine: Engine, log: Log, extent: Extent, taken: Any) -> list[str]:
+    rows = [row for row in _rows(engine, log) if row["_diff"] and row.get("_tags") is not None]
+    ever = borne(pa.Table.from_pylist(rows, _BEARING), (), extent.schema.names).column("number").to_pylist()
+    return [line for number, line in _told(engine, extent, taken).items() if number not in set(ever)]
+
+
+def _told(engine: Engine, extent: Extent, taken: Any) -> dict[int, str]:
+    """By number, where the tags of a stream are listed."""
+    parts = said_since(engine.storage, engine.journal.state(extent.name), taken)
+    rows = [row for part in parts for row in listed(part, extent.schema.names).to_pylist()]
+    return {row["number"]: row["line"] for row in rows}
 
 
 def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[int]:
@@ -104,7 +158,8 @@ def kernels_alone(
         stack.enter_context(patch("eddyline.spark.batch_work.run", lambda spark, works: list(done(works))))
         stack.enter_context(patch("eddyline.spark.batch_work.planned", _refused))
         stack.enter_context(patch("eddyline.spark.revising._made", _taken_back))
-        stack.enter_context(patch("eddyline.spark.tags.report.counted_marks", _counted_marks))
+        stack.enter_context(patch("eddyline.spark.tags.report.counted_lines", _counted_lines))
+        stack.enter_context(patch("eddyline.spark.tags.report.idle_lines", _idle_lines))
         stack.enter_context(patch("eddyline.spark.engine.run_merges", _merged))
         stack.enter_context(patch("eddyline.spark.engine.Lanes", LanesInTurn))
         stack.enter_context(patch("eddyline.database.core.Policy", policy))

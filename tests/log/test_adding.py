@@ -37,5 +37,13 @@ def test_nan_stays_above_all_numbers() -> None:
     assert any(math.isnan(value) for value in made.column("max0_1").to_pylist())
 
 
+def test_rows_without_nan_are_added_up_beside_others() -> None:
+    schema = pa.schema({"_tick": pa.int64(), "sum_n": pa.int64(), "max0_1": pa.float64()})
+    some = [(0, 1, 5.0), (0, 1, math.nan), (6, 1, None)]
+    made = added_up([_table(schema, some), _table(schema, [(0, 1, 7.0), (6, 2, 1.0)])]).to_pylist()
+    plain = sorted((row["_tick"], row["sum_n"], row["max0_1"]) for row in made if row["max0_1"] == row["max0_1"])
+    assert plain == [(0, 2, 7.0), (6, 3, 1.0)] and len(made) == 3
+
+
 def _table(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

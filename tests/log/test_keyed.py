@@ -60,12 +60,16 @@ def rows_of(kinds: list[Given], timed: bool = True) -> list[Arrival]:
     return found
 
 
-def in_the_reference(extent: Extent, rows: list[Arrival]) -> tuple[Standing, list[Reject]]:
+def in_the_reference(
+    extent: Extent, rows: list[Arrival], clock: dict[int, int] | None = None
+) -> tuple[Standing, list[Reject]]:
+    """`clock`: what it shows before some of the rows, by place."""
     rejects: list[Reject] = []
     inflow = Inflow(1_000_000, lambda row, why: rejects.append(Reject(row.extent, row.file, row.line, row.text, why)))
     inflow.add_stream(extent)
     standing: Standing = {}
-    for row in rows:
+    for place, row in enumerate(rows):
+        inflow.reached = (clock or {}).get(place, inflow.reached)
         inflow.take(row)
     inflow.end_batch()
     for change in inflow.feed.batches[0].elements.get("s", ()):
@@ -111,13 +115,17 @@ class Opened:
         return len(self.ingest._keyed["s"])
 
 
-def in_the_log(extent: Extent, rows: list[Arrival], cuts: list[int]) -> tuple[Standing, list[Reject]]:
-    """The rows in batches; before some of them the database is opened anew."""
+def in_the_log(
+    extent: Extent, rows: list[Arrival], cuts: list[int], clock: dict[int, int] | None = None
+) -> tuple[Standing, list[Reject]]:
+    """The rows in batches; before some of them the database is opened anew, before some the clock moves on."""
     rejects: list[Reject] = []
     borders = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
     with tempfile.TemporaryDirectory() as folder:
         opened = Opened(folder, extent)
         for start, end in pairwise(borders):
+            if start in (clock or {}):
+                opened.ingest.advance((clock or {})[start])
             opened.take(rows[start:end])
             if start % 3 == 1:
                 opened.merge()
@@ -147,6 +155,37 @@ def test_the_log_takes_what_the_reference_takes(
     extent = replace(STREAM, retain=retain, timestamp="t" if timed else None)
     rows = rows_of(given_rows, timed)
     assert shown(in_the_log(extent, rows, cuts)) == shown(in_the_reference(extent, rows))
+
+
+@settings(max_examples=400 * EXAMPLES, deadline=None)
+@given(
+    kinds,
+    st.sampled_from([None, None, 0, 3, 10]),
+    st.lists(st.tuples(st.integers(0, 24), st.integers(1, 9)), max_size=4),
+    st.lists(st.integers(0, 30), max_size=4),
+)
+def test_rows_without_times_stand_where_they_do_in_the_reference(
+    given_rows: list[Given], retain: int | None, moves: list[tuple[int, int]], cuts: list[int]
+) -> None:
+    """A tuple that comes again moves to where the clock is; a replacement behind it in the same push stays there."""
+    extent = replace(STREAM, retain=retain, timestamp=None)
+    rows = rows_of(given_rows, timed=False)
+    clock: dict[int, int] = {}
+    for place, ticks in sorted(moves):
+        if place < len(rows):
+            clock[place] = max(clock.values(), default=0) + ticks
+    wanted = in_the_reference(extent, rows, clock)
+    assert shown(in_the_log(extent, rows, [*clock, *cuts], clock)) == shown(wanted)
+
+
+@pytest.mark.parametrize("ref", [None, 1])
+def test_a_replacement_without_a_time_stays_where_the_push_has_put_its_tuple(ref: int | None) -> None:
+    key = ("x", 0.0)
+    rows = rows_of([(INSERT, None, key, 0), (INSERT, None, key, 0), (REPLACE, ref, key, 0)], timed=False)
+    extent, clock = replace(STREAM, timestamp=None), {0: 5, 1: 50}
+    for cuts in ([1], [1, 2]):
+        standing, _ = in_the_log(extent, rows, cuts, clock)
+        assert standing == in_the_reference(extent, rows, clock)[0] == {1: (50, (3, *key, 0))}
 
 
 @settings(max_examples=100 * EXAMPLES, deadline=None)

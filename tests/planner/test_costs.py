@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from eddyline.errors import InvalidDefinition
 from eddyline.planner.correlation import is_negatively_correlated, trade_of
 from eddyline.planner.cost import Costs, Limits, Model, Resources
+from eddyline.planner.finder import find_jtrees
 from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate, mask_of
 from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, PAIRS, STAR, made, shape_of
 from eddyline.planner.tree import leaf, mjoin_of, node, tree_of
@@ -47,6 +50,38 @@ def test_an_mjoin_costs_what_equation_1_says() -> None:
     used = Model(graph, COSTS).of(mjoin_of(graph.all))
     assert used.cpu == pytest.approx(cpu_a + cpu_b + cpu_c + cpu_d)
     assert used.memory == 100 + 100 + 200 + 200
+
+
+def test_batches_cost_more_than_the_paper_says() -> None:
+    graph = figure_4()
+    costs = replace(COSTS, node=1.0, step=0.1, scan=0.01, batch=1e6, answer=0.25)
+    of_paper, model = Model(graph, COSTS), Model(graph, costs)
+    # (A B) is a state of two parts that probe each other, each of 100 tuples
+    fixed = 1.0 + 0.1 * 2 + 0.01 * (100 + 100)
+    assert model.node((0b1, 0b10)).cpu == pytest.approx(of_paper.node((0b1, 0b10)).cpu + fixed)
+    # the batch is so long that the root had better join once what stands: A, B, C and D, with three joins
+    root = model.node(mjoin_of(graph.all).parts)
+    assert root.anew and root.fixed == pytest.approx(1.0 + 0.1 * 3 + 0.01 * 600)
+    # in short batches each of the four probes the three others; answers are told in any case
+    short = Model(graph, replace(costs, batch=1e-6)).node(mjoin_of(graph.all).parts)
+    assert not short.anew and short.fixed == pytest.approx(1.0 + 0.1 * 12 + 0.01 * 3 * 600)
+    answers = graph.rate(graph.all) * 0.25
+    assert short.cpu == pytest.approx(of_paper.node(mjoin_of(graph.all).parts).cpu + short.fixed + answers)
+
+
+@laws(15)
+@given(brute.graphs(least=3, most=4), brute.prices(), st.floats(0, 10), st.floats(0.01, 100))
+def test_the_best_tree_is_found_also_if_batches_cost(
+    graph: JoinGraph, prices: Costs, fixed: float, batch: float
+) -> None:
+    """What is pruned by what every tree needs at least must not be the best one."""
+    costs = replace(prices, node=fixed, step=fixed / 7, scan=fixed / 50, batch=batch, answer=prices.join * 2)
+    model = Model(graph, costs, exact=True)
+    used = [model.of(tree_of(shape)) for shape in brute.trees(range(len(graph.inputs)))]
+    best = min(one.cpu for one in used)
+    limits = Limits(best * (1 + 1e-9), max(one.memory for one in used))
+    assert find_jtrees(model, limits)[0].cpu == pytest.approx(best)
+    assert all(one.cpu >= model.least.cpu * (1 - 1e-9) for one in used)
 
 
 def test_a_bjtree_costs_what_equations_4_and_5_say() -> None:

@@ -44,7 +44,7 @@ def test_explain_draws_the_join_tree_and_says_that_it_is_a_plan_only() -> None:
     lines = text(f"SET cpu_limit = 0.5; SET memory_limit = '1 MB'; EXPLAIN {JOIN};", a=100, b=100, c=100).splitlines()
     assert lines[:4] == [
         "the plan",
-        "join tree for a, b, c (linear); a plan only, joins do not run by it yet:",
+        "join tree for a, b, c (linear); a plan, the reference engine joins as it is written:",
         "  within cpu_limit = 0.5 (given) and memory_limit = '1 MiB' (given), for this join alone",
         "  mjoin, by JTree-Finder: 0.0335 of 0.5 cpu, 78.1 KiB of 1 MiB memory",
     ]

@@ -136,6 +136,13 @@ def test_a_query_that_cannot_says_why(database: Any) -> None:
     assert f"a correction can need {WINDOW:,} ticks of history" in text
 
 
+@pytest.mark.parametrize(("window", "depends"), [("[ROWS 1]", True), ("[FROM NOW-1 TO NOW SLIDE 1 SEC]", False)])
+def test_explain_tells_what_the_batches_decide(database: Any, window: str, depends: bool) -> None:
+    inner = f"RSTREAM(SELECT SUM(x) AS n FROM s [FROM NOW-{WINDOW} TO NOW SLIDE {WINDOW} SEC])"
+    database.sql(f"CREATE QUERY q AS SELECT n FROM ({inner}) {window} AS i")
+    assert ("that depends on the batches" in told(database)) == depends
+
+
 # -- several windows of one batch -------------------------------------------------------------------------------------
 
 

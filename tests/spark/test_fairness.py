@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from eddyline.log.results import Past, Position
-from eddyline.spark.batch_work import Added, Turn
+from eddyline.spark.added import Added
+from eddyline.spark.batch_work import Turn
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.fairness import FLOOR, STEP_SECONDS, Pace, Policy
 from eddyline.spark.lanes import Lanes, Step

@@ -43,8 +43,8 @@ def fill(db: Any, query: str, revisions: str = "downstream") -> Any:
     return db.stream("s")
 
 
-def works_of(db: Any, row: dict[str, Any]) -> list[Work]:
-    """What a correction makes tasks do."""
+def works_of(db: Any, *rows: dict[str, Any]) -> list[Work]:
+    """What corrections in one batch make tasks do."""
     works: list[Work] = []
 
     def seen(spark: object, given: list[Work]) -> list[Any]:
@@ -52,7 +52,7 @@ def works_of(db: Any, row: dict[str, Any]) -> list[Work]:
         return list(done(given))
 
     with patch("eddyline.spark.batch_work.run", seen):
-        db.stream("s").push([row])
+        db.stream("s").push(list(rows))
         db.flush()
     return works
 
@@ -62,7 +62,7 @@ def tuples_read(works: Sequence[Work]) -> set[str]:
     return {path for work in works for paths in work.files.values() for path in paths if path.startswith("streams/")}
 
 
-def files_opened(db: Any, row: dict[str, Any]) -> list[str]:
+def files_opened(db: Any, *rows: dict[str, Any]) -> list[str]:
     """The files that a correction opens, also because of doubt."""
     opened: list[str] = []
     original = Leaves.open
@@ -72,7 +72,7 @@ def files_opened(db: Any, row: dict[str, Any]) -> list[str]:
         original(leaves, name, files, *more)
 
     with patch.object(Leaves, "open", seen):
-        works_of(db, row)
+        works_of(db, *rows)
     return opened
 
 
@@ -141,6 +141,87 @@ def test_tuples_are_read_only_if_there_is_doubt(
     opened = files_opened(database, row)
     fresh = {segment.path for segment in database._core.engine.journal.state("s").segments[-1:]}
     assert ({file for file in opened if file.startswith("streams/")} > fresh) is tuples
+
+
+def rows_opened(db: Any, *rows: dict[str, Any]) -> int:
+    """How many rows of tuples are in the files that corrections in one batch open."""
+    opened = files_opened(db, *rows)
+    segments = db._core.engine.journal.state("s").segments
+    return sum(segment.rows for segment in segments if segment.path in opened)
+
+
+def last_correction(db: Any) -> dict[str, Any]:
+    """The last line of SHOW REVISIONS."""
+    found: dict[str, Any] = db.revisions().to_arrow().to_pylist()[-1]
+    return found
+
+
+def replaced(tick: int, x: int) -> dict[str, Any]:
+    return {"_op": "=", "_ref": tick + 1, "t": tick, "k": "a", "x": x, "y": 0.0}
+
+
+@pytest.fixture
+def thirty_windows(database: Any) -> Any:
+    """Windows of a hundred tuples, with a segment for each of them; larger ticks have larger values."""
+    database.sql(
+        "CREATE QUERY q WITH (revisions = 'downstream') AS SELECT max(x) AS m FROM s [FROM NOW-99 TO NOW SLIDE 100 SEC]"
+    )
+    for first in range(0, 3_100, 100):
+        ticks = range(first, first + 100)
+        database.stream("s").push(pa.table({"t": ticks, "k": ["a"] * 100, "x": ticks, "y": [0.0] * 100}))
+        database.flush()
+    return database
+
+
+def test_only_the_windows_in_doubt_are_answered_from_tuples(thirty_windows: Any) -> None:
+    db = thirty_windows
+    fresh = 2 * 28
+    assert rows_opened(db, *(replaced(window * 100 + 50, 0) for window in range(28))) == fresh
+    assert last_correction(db)["way"] == "downstream"
+    before = last_correction(db)["rows_read"]
+    # the windows end at ticks 100, 200, …: 2700 is the largest of its one
+    largest = [*(replaced(window * 100 + 51, 0) for window in range(27)), replaced(2_700, 0)]
+    read = rows_opened(db, *largest)
+    assert fresh < read <= 2 * fresh + 300
+    assert rows_of(db)[-1] == {"_diff": 1, "m": 2_699}
+    assert last_correction(db)["way"] == "downstream"
+    assert last_correction(db)["rows_read"] >= before + 100, "what doubt has cost is told"
+
+
+def test_a_correction_whose_windows_all_come_from_tuples_is_one_upstream(thirty_windows: Any) -> None:
+    works_of(thirty_windows, replaced(2_700, 0))
+    assert last_correction(thirty_windows)["way"] == "upstream"
+
+
+def test_doubt_comes_to_an_end(thirty_windows: Any) -> None:
+    """Once it has been asked for its tuples, a window is as good as any other."""
+    db = thirty_windows
+    assert rows_opened(db, {"_op": "-", "_ref": 2_701}) > 100
+    assert rows_of(db)[-1] == {"_diff": 1, "m": 2_699}
+    assert rows_opened(db, replaced(2_650, 2_750)) == 2
+    assert rows_of(db)[-1] == {"_diff": 1, "m": 2_750}
+    assert rows_opened(db, replaced(2_650, 0), replaced(2_651, 0)) > 100
+    assert rows_of(db)[-1] == {"_diff": 1, "m": 2_699}
+    assert rows_opened(db, replaced(2_652, 0), replaced(2_653, 2_698)) == 4
+
+
+@pytest.mark.parametrize("aggregate", ["max(x)", "min(x)", "sum(y)", "stddev(y)", "count(DISTINCT x)"])
+def test_a_replacement_that_an_aggregate_does_not_see_is_none(database: Any, aggregate: str) -> None:
+    """Both versions of the tuple are the same to it."""
+    fill(database, f"SELECT {aggregate} AS m FROM {WINDOW}")
+    kept = database._core.engine.executor.results.stages["q/slices"].plus
+    for tick in (1, TUPLES):
+        assert rows_opened(database, {**replaced(tick, tick), "y": tick / 2, "k": "other"}) == 2
+    assert database._core.engine.executor.results.stages["q/slices"].plus == kept
+
+
+@pytest.mark.parametrize("aggregate", ["sum(y)", "max(x)", "stddev(y)"])
+def test_what_could_be_in_doubt_does_not_count_as_read(database: Any, aggregate: str) -> None:
+    """However many tuples the window has: nothing but slices is read, which the kernel does."""
+    fill(database, f"SELECT {aggregate} AS m FROM {WINDOW}")
+    with patch("eddyline.spark.spreading.MOST_GROUPED_ROWS", TUPLES // 2):
+        works = works_of(database, REPLACED)
+    assert {work.stage for work in works} == {"q", "q/slices"}
 
 
 @pytest.mark.parametrize(

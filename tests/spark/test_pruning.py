@@ -28,7 +28,7 @@ def test_corrections_read_the_segments_that_they_concern() -> None:
     places = {"early": (1, 5), "late": (6, 9), "unknown": None}
     had = StageResult(tuple(Segment(name, 1, 1, (0, 0), (1, 1), (0, 0), 0, place) for name, place in places.items()))
     sheet = Sheet()
-    view: Any = SimpleNamespace(frames=sheet, on_read=lambda rows: None)
+    view: Any = SimpleNamespace(frames=sheet, on_read=lambda rows: None, members=None)
     desired: Any = SimpleNamespace(again=Spans.of([(7, 8)]), place="_k0", keys=("_k0",), among=None)
     assert _said(stage, view, desired, had).rows is not None
     assert list(sheet.files.values()) == [("late", "unknown")]

@@ -28,7 +28,7 @@ SCHEMA = Schema((Field("x", INTEGER),))
 
 
 def _tuple(index: int, tick: int) -> Stretch:
-    return Stretch(pa.table({"x": pa.array([index], pa.int32())}), np.array([index]), np.array([tick]))
+    return Stretch.of(pa.table({"x": pa.array([index], pa.int32())}), np.array([index]), np.array([tick]))
 
 
 @pytest.mark.parametrize("stretches", [500, pytest.param(50_000, marks=pytest.mark.long)])
@@ -41,7 +41,7 @@ def test_a_million_tags_that_are_over_do_not_grow_what_is_kept(lifespan: int | N
     for tick in range(stretches):
         for number in range(20):
             tags.arrive(TickTag("A", on, f"u{number}", tick, "objective", None, lifespan, "C", 20 * tick + number))
-        assert len(list(tags.covered(_tuple(tick + 1, tick)))) == 1
+        assert len(tags.covered(_tuple(tick + 1, tick))) == 1
         most = max(most, len(tags))
     assert most <= 2 * 100 + 40
     assert (tags.forgotten is None) == (lifespan is None)

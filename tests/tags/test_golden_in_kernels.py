@@ -9,12 +9,11 @@ import pytest
 from golden.compare import same_fold
 from golden.engines import Run, run_script
 from golden.script_file import ExpectedAnswers, Script
-from golden.test_scripts import ON_SPARK, _check_rejects, _compare
+from golden.test_scripts import _check_rejects, _compare, _scripts
+from golden.without_spark import needs_spark
 from laws.without_spark import kernels_alone
 
-#: what Spark alone does: UPDATE and DELETE, tables, and lists
-NEEDS_SPARK = ("tags/history_and_cloud", "tags/show_tags", "tags/statements", "tags/table4_q4")
-SCRIPTS = [given for given in ON_SPARK if given.id.startswith("tags/") and given.id not in NEEDS_SPARK]  # type: ignore[attr-defined]
+SCRIPTS = _scripts(lambda script: script.error is None and script.name.startswith("tags/") and not needs_spark(script))
 
 
 @pytest.mark.parametrize("batch_rows", [1, 3, 1000])

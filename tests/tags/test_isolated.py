@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from eddyline.algebra.dictionary import shipped
@@ -17,8 +18,10 @@ from eddyline.database.definitions import Definitions
 from eddyline.log.ingest import Ingest
 from eddyline.log.isolated import Isolated
 from eddyline.log.journal import Journal
-from eddyline.log.segment import INDEX, MARKS, OP, SEQ, TAG, TICK
-from eddyline.log.storage import Storage
+from eddyline.log.said import said_since
+from eddyline.log.segment import INDEX, MARKS, OP, PLACES, SEQ, TICK
+from eddyline.log.storage import Storage, as_texts
+from eddyline.log.told_apart import told_apart
 from eddyline.session.tags import Understanding
 from eddyline.sources.pushed import chunk_of
 from eddyline.sources.usual_tags import are_usual
@@ -85,12 +88,16 @@ def _logged(batches: list[list[dict[str, Any]]], root: Path) -> tuple[pa.Table, 
     schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
     for batch in batches:
         ingest.append({"s": step.extent}, [chunk_of(step.extent, pa.Table.from_pylist(batch, schema), 10**6)])
-    names = [SEQ, INDEX, TICK, OP, TAG, MARKS, "v", "t"]
-    parts = []
+    names = [SEQ, INDEX, TICK, OP, MARKS, PLACES, "v", "t"]
+    parts = list(said_since(storage, journal.state("s"), ()))  # whether they stand in segments of their own or not
     for segment in journal.state("s").segments:
-        table = storage.read_table(segment.path)
-        parts.append(table.select([name for name in names if name in table.column_names]))
-    return pa.concat_tables(parts, promote_options="default").sort_by(SEQ), set_aside
+        if not segment.only_tags:
+            table = storage.read_table(segment.path)
+            parts.append(table.select([name for name in names if name in table.column_names]))
+    rows = pa.concat_tables([as_texts(part) for part in parts], promote_options="default")
+    told = told_apart(*(rows.column(name).combine_chunks() for name in (MARKS, PLACES, TICK, INDEX)))
+    told = pc.replace_substring(told, '["s",null,null,null,false,null]', '"s"')  # a tag that applies to any tuple
+    return rows.drop_columns([PLACES]).set_column(rows.column_names.index(MARKS), MARKS, told).sort_by(SEQ), set_aside
 
 
 @pytest.mark.parametrize("usual", [1.0, 0.9, 0.3])

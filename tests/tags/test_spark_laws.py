@@ -45,6 +45,11 @@ QUERIES = [
     "SELECT TAGGED OBJECTS FROM s WHERE OBJECT = s.a WITH TAGS",
     "SELECT TAGS FROM s",
     "SELECT TAGS FROM s WHERE TAG_SIGN = '-' AND TAG_LIFESPAN > 2",
+    "SELECT TAGS FROM (SELECT id, b AS a FROM s) AS v WHERE OBJECT = v.a",
+    "SELECT TAGS FROM s WHERE a > 1",
+    "SELECT TAGS FROM s WHERE a > 0 AND TAG_MODE = 'O' AND OBJECT = s.a",
+    "SELECT TAGS FROM (SELECT id, a AS c FROM s WHERE a > 0) AS v WHERE c < 3 AND TAG LIKE '%a%'",
+    "SELECT TAGS FROM (SELECT TAGGED OBJECTS FROM s WHERE TAG = 'Sad' WITH TAGS) AS v",
 ]
 #: whose answers show the tags of several tuples together
 GROUPED = [
@@ -119,6 +124,13 @@ def lines(draw: st.DrawFn) -> list[str]:
 
 def run(engine: type, sql: str, files: dict[str, list[str]], batch_rows: int) -> tuple[dict[str, Any], list[str]]:
     """What the answers of each query fold to, and why rows were set aside."""
+    folded, rejects = folded_by_query(engine, sql, files, batch_rows)
+    return {name: each.left() for name, each in folded.items()}, rejects
+
+
+def folded_by_query(
+    engine: type, sql: str, files: dict[str, list[str]], batch_rows: int
+) -> tuple[dict[str, Folded], list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             (Path(folder) / name).write_text("\n".join(content) + "\n", encoding="utf-8")
@@ -127,7 +139,7 @@ def run(engine: type, sql: str, files: dict[str, list[str]], batch_rows: int) ->
         folded: dict[str, Folded] = {}
         for answer in run.answers():
             folded.setdefault(answer.query, Folded()).add(answer)
-        return {name: each.left() for name, each in folded.items()}, sorted(reject.reason for reject in rejects)
+        return folded, sorted(reject.reason for reject in rejects)
 
 
 class Folded:

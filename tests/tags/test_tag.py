@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tag_streams import (
     MEASURE,
     PATIENTS,
@@ -20,10 +22,11 @@ from tag_streams import (
 
 from eddyline.algebra.expression import Column
 from eddyline.algebra.tag import TAG_RELATION, TaggedObjectSelection, Tagger, TagPredicate, TagSelection, TagSpec
+from eddyline.algebra.tagging import Taggers
 from eddyline.algebra.types import STRING
 from eddyline.reference.coverage import covered
 from eddyline.reference.element import Change, TagElement
-from eddyline.reference.tag import delayed_tags, tag_selection, tagged_object_selection, tagger
+from eddyline.reference.tag import delayed_tags, tag_selection, tagged, tagged_object_selection, tagger
 
 HIGH = compare(column("measure"), ">", 80)
 
@@ -50,11 +53,32 @@ class TestTagger:
         assert (first.tagger, first.timestamp, first.sign, first.type) == ("q1", 2, "-", "subjective")
         assert (first.applies_to.tuples, second.applies_to.tuples) == ((2,), (3,))
 
-    def test_a_timed_tag_is_overwritten_by_the_next_one_or_combined_with_it(self) -> None:
+    def test_a_tuple_has_a_tag_of_its_own_and_no_other_however_long_tags_live(self) -> None:
         tuples = [insert(i, i, 7, measure, "x") for i, measure in enumerate((90, 70, 95, 99), 1)]
-        overwriting, combining = (tagging(*tuples, lifespan=3, mode=mode) for mode in "OC")
-        assert [len(contents(change.new)) for change in changes(overwriting)] == [1, 0, 1, 1]
-        assert [len(contents(change.new)) for change in changes(combining)] == [1, 0, 2, 2]
+        for mode in "OC":
+            found = changes(tagging(*tuples, lifespan=3, mode=mode))
+            marks = [change.new.row.marks for change in found if change.new is not None]
+            assert [[mark.tag.applies_to.tuples for mark in each] for each in marks] == [[(1,)], [], [(3,)], [(4,)]]
+
+    def test_it_tags_those_that_come_while_it_stands(self) -> None:
+        """Also when they are revised later; and nobody who came before, whatever becomes of him."""
+        taggers = Taggers()
+        node = Tagger(TagSpec("Dangerous", ("pid",)), "q1", HIGH, True, patients)
+        rows = [insert(i, i, 7, 90, "x") for i in (1, 2, 3)]
+        low, high = stamped(2, 7, 60, "x"), stamped(1, 7, 99, "x")
+
+        def arriving() -> Iterator[Change]:
+            yield rows[0]
+            taggers.add("Patients", node, 1)
+            yield rows[1]
+            taggers.end("Q1", lambda stream: 2)
+            yield rows[2]
+            yield Change(1, rows[0].new, high)
+            yield Change(2, rows[1].new, low)
+            yield Change(2, low, rows[1].new)
+
+        result = changes(tagged(arriving(), "Patients", lambda: taggers.of("Patients")))
+        assert [contents(change.new) for change in result] == [[], ["Dangerous"], [], [], [], ["Dangerous"]]
 
     def test_tags_from_below_pass_and_stay_on_their_tuples(self) -> None:
         below = tag("Running", "measure")

@@ -1,8 +1,12 @@
-"""What a standing query says to its reader. Rows are tuples in the order of the query's columns."""
+"""What a standing query says to its reader. Rows are tuples in the order of the query's columns.
+
+What a database has answered knows the `batch` that said it. The same thing said in two batches is the same answer
+nevertheless, so the batch does not take part in comparing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from eddyline.algebra.tag import TickTag
@@ -31,6 +35,7 @@ class TupleAnswer:
     old: Values | None = None
     tags: tuple[TagView, ...] | None = None  # None unless the query is WITH TAGS
     stix: str | None = None
+    batch: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class WindowAnswer:
     old_tick: int | None = None  # only if a revision moved the window
     tags: tuple[tuple[TagView, ...], ...] | None = None  # one entry for each of `rows`
     stix: tuple[str | None, ...] | None = None
+    batch: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class RelationAnswer:
     op: str
     row: Values
     tags: tuple[TagView, ...] | None = None
+    batch: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

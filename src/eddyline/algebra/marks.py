@@ -27,9 +27,28 @@ STIX = "stix "
 GIVEN, MADE = 0, 1
 
 
+#: behind the name of a column of marks: what of the tuple, beside what its tags say, tells these from others
+MARKS_ROLE, PLACES_ROLE, TICK_ROLE, INDEX_ROLE = "", " places", " tick", " index"
+#: and what continuous taggers make, where that is shown by itself
+MADE_ROLE = " made"
+
+
 def is_marks(name: str) -> bool:
-    """Whether a field holds marks."""
+    """Whether a field holds marks, or belongs to some."""
     return name.startswith(MARKS)
+
+
+def role_of(name: str) -> str:
+    """What a column of ours holds.
+
+    >>> role_of("$tags1"), role_of("$tags1 tick"), role_of("$kind")
+    ('', ' tick', '$kind')
+    """
+    return (
+        name
+        if name == KIND
+        else next((r for r in (PLACES_ROLE, TICK_ROLE, INDEX_ROLE, MADE_ROLE) if name.endswith(r)), "")
+    )
 
 
 class MarkText(NamedTuple):
@@ -64,7 +83,7 @@ class MarkText(NamedTuple):
     def tick_tag(self) -> TickTag:
         """The tag itself, as far as the text tells what it is on."""
         applies_to = Applicability(self.objects) if isinstance(self.objects, str) else _applicability(self.objects)
-        if self.made and self.lifespan is None:
+        if self.made:  # for one tuple alone
             applies_to = replace(applies_to, tuples=(self.number,))
         return TickTag(
             self.content,
@@ -150,9 +169,14 @@ def projected(marks: Marks, reads: Sequence[Sequence[int]]) -> Marks:
 
 def joined(left: Marks, left_width: int, right: Marks, right_width: int) -> Marks:
     """The marks of two tuples that became one: a tag on a whole tuple is on all that came from it."""
+    return merged(beside(left, left_width, right, right_width))
+
+
+def beside(left: Marks, left_width: int, right: Marks, right_width: int) -> Marks:
+    """The same, if no tag can be on both."""
     from_left = (mark.on(_spread(mark, left_width, 0)) for mark in left)
     from_right = (mark.on(_spread(mark, right_width, left_width)) for mark in right)
-    return merged((*from_left, *from_right))
+    return (*from_left, *from_right)
 
 
 def grouped(rows: Iterable[Marks], reads: Sequence[Sequence[int]]) -> Marks:

@@ -60,6 +60,8 @@ class WindowOp(Operator):
     """An operator whose output is a stream of windows (tick, bag of tuples)."""
 
 
+#: what a field of an operator is marked with whose expressions the operator does not compute itself
+ASIDE = "aside"
 #: the pseudo-relation under which expressions over a window see that window itself
 WINDOW = "$window"
 WTIME = "wtime"
@@ -82,7 +84,8 @@ def require_predicate(expr: Any, schema: Schema, where: str) -> None:
 def expressions_of(operator: Operator) -> Iterator[Expr]:
     """Those of the operator itself, wherever among its fields they are."""
     for field in fields(operator):
-        yield from _expressions_in(getattr(operator, field.name))
+        if not field.metadata.get(ASIDE):
+            yield from _expressions_in(getattr(operator, field.name))
 
 
 def _expressions_in(value: Any) -> Iterator[Expr]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from eddyline.algebra import relational, revision, sharing, stream, tag, tag_groups, tag_matches, window
+from eddyline.algebra import first_tags, relational, revision, sharing, stream, tag, tag_groups, tag_matches, window
 from eddyline.algebra.expression import Column, Named
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.node import Operator, WindowOp
@@ -173,6 +173,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     tag.TagAggregation: lambda n: (_function(n.function), _listed(n.aggregates)),
     tag_groups.WindowTagGroups: lambda n: (),
     tag_matches.TagMatches: lambda n: (_tick(n.left_range), _tick(n.right_range)),
+    first_tags.FirstTags: lambda n: (),
     tag_groups.Everything: lambda n: (),
     tag_groups.RunningGroups: lambda n: (),
     tag.WindowTagAggregation: lambda n: (_function(n.function), _listed(n.aggregates)),

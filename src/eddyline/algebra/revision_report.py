@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eddyline.algebra.answer import Answer, TupleAnswer, WindowAnswer
+from eddyline.algebra.answer import Answer, RelationAnswer, TupleAnswer, WindowAnswer
 from eddyline.algebra.key import shown_value
 from eddyline.algebra.lineage import Cause
 
@@ -137,6 +138,23 @@ def number_of(answer: Answer) -> int | None:
     if isinstance(answer, WindowAnswer):
         return answer.window
     return answer.index if isinstance(answer, TupleAnswer) else None
+
+
+def identity(answer: Answer) -> Values:
+    """What tells an answer from the others of its batch: its number or, of a relation, what it says; NaN is NaN.
+
+    >>> identity(RelationAnswer("q", 5, "+", (math.nan,))) == identity(RelationAnswer("q", 5, "+", (-math.nan,)))
+    True
+    """
+    if isinstance(answer, RelationAnswer):
+        return answer.tick, answer.op, tuple(map(_comparable, answer.row)), answer.tags
+    return type(answer), number_of(answer)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value  # a column has numbers or texts
 
 
 def shown_row(values: Values | None) -> str | None:

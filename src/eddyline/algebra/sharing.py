@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from eddyline.algebra.expression import Column, TypedExpr, columns_of
 from eddyline.algebra.node import WINDOW, StreamOp, WindowOp
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.types import BIGINT, DataType
+from eddyline.algebra.types import BIGINT, BOOLEAN, DataType
 from eddyline.algebra.window import TimeWindow
 from eddyline.errors import InvalidAlgebra
 
@@ -22,6 +22,8 @@ MEMBER = "$member"
 QUERY = "_query"
 #: the names of what a match adds, which no column of a query has: the number, and the constants a0, a1, …
 NUMBER, CONSTANT = "$query", "$a"
+#: … and whether the member shows tags, where some members do
+ASKS = "$asks"
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,12 @@ class Form:
     name: str
     predicate: TypedExpr | None
     constants: tuple[DataType, ...]
+    asks: bool = False  # whether its members show tags
 
 
-def _matched(schema: Schema, constants: tuple[DataType, ...]) -> Schema:
-    more = [Field(f"{CONSTANT}{i}", type_, MEMBER) for i, type_ in enumerate(constants)]
-    return schema + Schema((Field(NUMBER, BIGINT, MEMBER), *more))
+def _matched(match: Match) -> Schema:
+    more = (Field(column.name, column.type, MEMBER) for column in member_columns(match))
+    return match.input.schema + Schema(tuple(more))
 
 
 def _check(forms: tuple[Form, ...], schema: Schema) -> None:
@@ -53,16 +56,18 @@ def _check(forms: tuple[Form, ...], schema: Schema) -> None:
 class StreamMatch(StreamOp):
     """Each tuple once for every member of the class whose predicate it satisfies, with the member's number.
 
-    `constants` are those that the operators above ask for; they come along as a0, a1, …
+    `constants` are those that the operators above ask for; they come along as a0, a1, … With `asks`, so does whether
+    the member shows tags.
     """
 
     forms: tuple[Form, ...]
     constants: tuple[DataType, ...]
     input: StreamOp
+    asks: bool = False
 
     @property
     def schema(self) -> Schema:
-        return _matched(self.input.schema, self.constants)
+        return _matched(self)
 
     def check(self) -> None:
         _check(self.forms, self.input.schema)
@@ -75,10 +80,11 @@ class WindowMatch(WindowOp):
     forms: tuple[Form, ...]
     constants: tuple[DataType, ...]
     input: WindowOp
+    asks: bool = False
 
     @property
     def schema(self) -> Schema:
-        return _matched(self.input.schema, self.constants)
+        return _matched(self)
 
     def check(self) -> None:
         _check(self.forms, self.input.schema)
@@ -118,7 +124,8 @@ def predicates_of(match: Match) -> list[TypedExpr]:
     return [form.predicate for form in match.forms if form.predicate is not None]
 
 
-def member_columns(constants: tuple[DataType, ...]) -> tuple[Column, ...]:
+def member_columns(match: Match) -> tuple[Column, ...]:
     """What a match adds to each tuple."""
-    more = (Column(f"{CONSTANT}{i}", type_, MEMBER) for i, type_ in enumerate(constants))
-    return (Column(NUMBER, BIGINT, MEMBER), *more)
+    asks = (Column(ASKS, BOOLEAN, MEMBER),) if match.asks else ()
+    more = (Column(f"{CONSTANT}{i}", type_, MEMBER) for i, type_ in enumerate(match.constants))
+    return (Column(NUMBER, BIGINT, MEMBER), *asks, *more)

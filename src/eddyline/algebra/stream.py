@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from eddyline.algebra.expression import Named, TypedExpr
-from eddyline.algebra.node import StreamOp, WindowOp, require_columns, require_predicate
+from eddyline.algebra.node import ASIDE, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import BIGINT
 from eddyline.errors import InvalidAlgebra
+
+if TYPE_CHECKING:
+    from eddyline.algebra.tag import TagPredicate
 
 #: the attributes that every tagged tuple has without declaring them (SNEEql section 3)
 TICK, INDEX = "tick", "index"
@@ -26,7 +30,10 @@ class StreamAcquire(StreamOp):
     """The readings of a sensed extent: every `interval` ticks one tuple of each site (None: nobody said how often).
 
     `declared` holds the extent's fields under the alias of the FROM clause. With `implicit` each tuple also shows
-    its tick and index as attributes; with `tick_tags` it carries the tags that apply to it.
+    its tick and index as attributes; with `tick_tags` it carries the tags that apply to it, those of the continuous
+    taggers on the stream among them (`algebra.tagging`): of all, or of those up to the one that is named; and only of
+    those whose tags may be the ones that are wanted, if that is known. With `whole_tags` their texts tell all that
+    these tags apply to.
     """
 
     name: str
@@ -35,6 +42,9 @@ class StreamAcquire(StreamOp):
     sites: tuple[int, ...]
     implicit: bool = False
     tick_tags: bool = False
+    taggers_upto: str | None = None
+    tags_wanted: TagPredicate | None = field(default=None, metadata={ASIDE: True})
+    whole_tags: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -57,6 +67,9 @@ class StreamReceive(StreamOp):
     declared: Schema
     implicit: bool = False
     tick_tags: bool = False
+    taggers_upto: str | None = None
+    tags_wanted: TagPredicate | None = field(default=None, metadata={ASIDE: True})
+    whole_tags: bool = False
 
     @property
     def schema(self) -> Schema:

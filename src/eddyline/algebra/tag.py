@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from eddyline.algebra.dictionary import Dictionary, Words, extended
+from eddyline.algebra.dictionary import Dictionary, Words, extended, shipped
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
@@ -117,7 +117,7 @@ class TagSpec:
         if self.sign not in ("+", "-", None):
             raise InvalidTag(f"a tag's sign is '+' or '-', not {self.sign!r}")
         if self.lifespan is not None and self.lifespan <= 0:
-            raise InvalidTag(f"a tag cannot live for {self.lifespan} ticks")
+            raise InvalidTag(f"a tag cannot live for {self.lifespan} ticks; an instant tag has TAG_LIFESPAN = I")
         if self.mode not in (OVERWRITE, COMBINE):
             raise InvalidTag(f"a tag's mode is OVERWRITE or COMBINE, not {self.mode!r}")
 
@@ -188,13 +188,18 @@ class TagPredicate:
 
 @dataclass(frozen=True)
 class Tagger(StreamOp):
-    """Puts a tick-tag in front of the tuples that satisfy the condition: every one if continuous, else the first."""
+    """Puts a tick-tag in front of the tuples that satisfy the condition: every one if continuous, else the first.
+
+    A continuous one tags those that come while it stands: behind the index `after`, up to `until` once it has ended.
+    """
 
     tag: TagSpec
     tagger: str
     condition: TypedExpr | None
     continuous: bool
     input: StreamOp
+    after: int = 0
+    until: int | None = None
 
     @property
     def schema(self) -> Schema:
@@ -207,6 +212,15 @@ class Tagger(StreamOp):
     def check(self) -> None:
         if self.condition is not None:
             require_predicate(self.condition, self.input.schema, "Tagger")
+
+    def stood_at(self, index: int) -> bool:
+        """Whether it stood when the tuple with this index came."""
+        return self.after < index and (self.until is None or index <= self.until)
+
+    def tag_for(self, stream: str, index: int, tick: int) -> TickTag:
+        """The tag that it makes for a tuple, if it is continuous: one of its own for each."""
+        type_ = self.tag.type or shipped().classify(self.tag.content)
+        return self.tag.tag(stream, self.tagger, tick, type_, index, (index,))
 
 
 @dataclass(frozen=True)

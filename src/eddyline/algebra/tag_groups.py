@@ -12,6 +12,8 @@ from eddyline.algebra.user_function import UserCall
 
 #: what the calls of `WindowTagGroups` are made over: the runs of a window, and the label of one of its parts
 RUNS, LABEL = "_runs", "_label"
+#: where the tuples of `Everything` stand in their stream
+OWN_TICK, OWN_INDEX = "$tick", "$index"
 
 
 @dataclass(frozen=True)
@@ -41,24 +43,25 @@ class WindowTagGroups(WindowOp):
 
 @dataclass(frozen=True)
 class Everything(WindowOp):
-    """One window with all tuples that have come by now, whatever their ticks."""
+    """One window with all tuples that have come by now, whatever their ticks. They show their ticks and indexes."""
 
     input: StreamOp
 
     @property
     def schema(self) -> Schema:
-        return self.input.schema
+        return self.input.schema + Schema((Field(OWN_TICK, BIGINT), Field(OWN_INDEX, BIGINT)))
 
 
 @dataclass(frozen=True)
 class RunningGroups(StreamOp):
     """The groups of everything as tuples that are replaced when their groups change.
 
-    The first column of the input is a number that tells groups apart, the second one their tick.
+    The first column of the input is a number that tells groups apart, the second one their tick, the third one counts
+    them as they were founded.
     """
 
     input: WindowOp
 
     @property
     def schema(self) -> Schema:
-        return Schema(self.input.schema.fields[2:])
+        return Schema(self.input.schema.fields[3:])

@@ -38,10 +38,12 @@ def bind_attach(node: syntax.AttachTag, env: Environment, tagger: str) -> tuple[
     extent, attributes, by_value = target_of(node.args["targets"], env.catalog)
     alias = extent.name.rsplit(".", 1)[-1]
     declared = extent.schema.renamed(alias)
-    stream: StreamOp = StreamReceive(extent.name, declared, tick_tags=True)
+    continuous = bool(node.args.get("continuously"))
+    upto = tagger if continuous else None  # a query that tags shows the tags of those before it, and its own
+    stream: StreamOp = StreamReceive(extent.name, declared, tick_tags=True, taggers_upto=upto)
     condition = _condition(node, extent, alias, declared)
     spec = _spec(node, attributes, by_value, env)
-    return extent, Tagger(spec, tagger, condition, bool(node.args.get("continuously")), stream)
+    return extent, Tagger(spec, tagger, condition, continuous, stream)
 
 
 def target_of(targets: Sequence[syntax.Name], catalog: Catalog) -> tuple[Extent, tuple[str, ...] | None, bool]:
@@ -74,7 +76,8 @@ def _one_target(target: syntax.Name, catalog: Catalog) -> tuple[Extent, str | No
             break
     else:
         guess = nearest(parts[0], [e.name for e in catalog.extents.values() if e.is_stream])
-        raise UnknownExtent(f"there is no stream {parts[0]}", position, f"did you mean {guess}?" if guess else None)
+        hint = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM"
+        raise UnknownExtent(f"there is no stream {parts[0]}", position, hint)
     if not extent.is_stream:
         raise InvalidTag(f"{extent.name} is a table; tags are attached to streams", position)
     rest = parts[length:]

@@ -65,7 +65,7 @@ def tagged_stream(name: syntax.Name, catalog: Catalog) -> Extent:
         raise InvalidTag(f"{name.text_form} is a query: tags are attached to streams", position_of(name), hint)
     if extent is None:
         guess = nearest(name.text_form, [e.name for e in catalog.extents.values() if e.is_stream])
-        hint_ = f"did you mean {guess}?" if guess else None
+        hint_ = f"did you mean {guess}?" if guess else "create it first with CREATE STREAM"
         raise UnknownExtent(f"there is no stream {name.text_form}", position_of(name), hint_)
     if not extent.is_stream:
         raise InvalidTag(f"{extent.name} is a table; tags are attached to streams", position_of(name))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from eddyline.algebra.node import Operator
-from eddyline.algebra.tagging import behind_taggers
 from eddyline.binder.attach import bind_continuous
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
@@ -43,11 +42,15 @@ def bind_explain(node: syntax.Explain, env: Environment, unnamed: str, without_r
     position = position_of(node)
     if what == ALGEBRA:
         return Show(name, what, query, query.plan, (), position)
-    best = optimize(behind_taggers(query.plan, env.catalog.taggers_of), without_rules)
-    catalog = env.catalog
+    return replace(show_query(name, query, env.catalog, without_rules), what=what, position=position)
+
+
+def show_query(name: str, query: BoundQuery, catalog: Catalog, without_rules: frozenset[str] = frozenset()) -> Show:
+    """The plan by which a query is run, with its limits or those of all."""
+    best = optimize(query.plan, without_rules)
     cpu = catalog.cpu_limit if query.cpu_limit is None else query.cpu_limit
     memory = catalog.memory_limit if query.memory_limit is None else query.memory_limit
-    return Show(name, what, query, best.plan, best.applied, position, cpu, memory, catalog.tick_micros)
+    return Show(name, PLAN, query, best.plan, best.applied, None, cpu, memory, catalog.tick_micros)
 
 
 def _target(target: exp.Expr, env: Environment, unnamed: str) -> tuple[str, BoundQuery]:

@@ -13,6 +13,8 @@ from eddyline.binder.revise_if import with_revise_if
 from eddyline.catalog.catalog import AUTO, DOWNSTREAM, UPSTREAM, BoundQuery
 from eddyline.errors import DuplicateName, InvalidDefinition, Position, UnknownName, nearest
 from eddyline.language import syntax
+from eddyline.planner.multi_join import input_names, inputs_of, join_nodes
+from eddyline.planner.written import tree_written
 
 HIGHEST_PRIORITY = 10
 
@@ -65,10 +67,26 @@ def _revise_if(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     return with_revise_if(query, value.name, position_of(value))
 
 
+def _join_tree(query: BoundQuery, value: exp.Expr) -> BoundQuery:
+    if not isinstance(value, exp.Literal) or not value.is_string:
+        hint = "write it in quotes: join_tree = '((a b) c)'"
+        raise InvalidDefinition("join_tree is the tree by which a join runs", position_of(value), hint)
+    joins = [inputs_of(node) for node in join_nodes(query.plan)]
+    inputs = next((inputs for inputs in joins if len(inputs) > 2), None)
+    if inputs is None:
+        raise InvalidDefinition("only a join of three inputs or more has a tree", position_of(value))
+    try:
+        tree_written(value.name, input_names(inputs))
+    except InvalidDefinition as problem:
+        raise InvalidDefinition(problem.message, position_of(value), problem.hint) from None
+    return replace(query, join_tree=value.name)
+
+
 _SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {
     "priority": _priority,
     "revisions": _revisions,
     "revise_if": _revise_if,
+    "join_tree": _join_tree,
     "cpu_limit": lambda query, value: replace(query, cpu_limit=cpu_limit(value)),
     "memory_limit": lambda query, value: replace(query, memory_limit=memory_limit(value)),
 }

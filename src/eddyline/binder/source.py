@@ -12,6 +12,7 @@ from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import WindowAlias
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamReceive
 from eddyline.algebra.tag import TagHistory
+from eddyline.algebra.tagging import NOBODY
 from eddyline.algebra.window import LoopWindow, Scan
 from eddyline.binder.detach import tagged_stream
 from eddyline.binder.environment import Environment
@@ -147,8 +148,8 @@ def _tags_of(source: syntax.Source, env: Environment) -> Input:
     inner.set("this", source.this.this)
     inner.set("window", None)
     received = _extent(inner, extent, env.with_tags(True)).operator
-    assert isinstance(received, StreamOp)
-    tags = TagHistory(alias, received)
+    assert isinstance(received, StreamReceive | StreamAcquire)
+    tags = TagHistory(alias, replace(received, taggers_upto=NOBODY))  # what queries make, it finds itself
     known_as = () if source.args.get("alias") else source.this.this.parts
     position = position_of(source)
     return _noting_window(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ from eddyline.binder.query import bind_plan, bind_query
 from eddyline.binder.revisions import ShowRevisions, bind_show_revisions
 from eddyline.binder.setting import with_settings
 from eddyline.binder.tag_function import bind_tag_function
+from eddyline.binder.tag_rows import check_history, check_tagger
 from eddyline.binder.window import tick_of
 from eddyline.binder.words import DefineWords, DropWords, bind_drop_words, bind_words
 from eddyline.catalog.catalog import BoundQuery, Catalog
@@ -38,6 +39,7 @@ from eddyline.errors import (
     DuplicateName,
     InvalidDefinition,
     NotSupported,
+    Position,
     SyntaxProblem,
     UnknownFunction,
     UnknownName,
@@ -188,13 +190,19 @@ class StatementBinder:
         if self.catalog.is_taken(name):
             raise DuplicateName(f"{name} exists already", position_of(node.this))
         if isinstance(node.args["query"], syntax.AttachTag):
-            return self._tag_continuously(node.args["query"], name)
+            if node.args.get("history"):
+                raise InvalidDefinition(
+                    "a query that tags a stream tags the rows that come while it stands, and none of the past",
+                    position_of(node),
+                    "leave FROM HISTORY out",
+                )
+            return self._tag_continuously(node.args["query"], name, node.args.get("settings") or ())
         query = bind_query(node.args["query"], self._env)
         query = with_settings(query, node.args.get("settings") or ())
         if node.args.get("history"):
             since = node.args.get("since")
             query = from_history(query, None if since is None else tick_of(since, self.catalog.tick_micros))
-        return self._register(name, query)
+        return self._register(name, query, position_of(node))
 
     def template(self, tree: exp.Expr, types: Mapping[str, DataType]) -> BoundQuery:
         """A query with parameters, of which the types are given by name; it is not entered into the catalog."""
@@ -211,7 +219,7 @@ class StatementBinder:
 
     def _bare_query(self, node: syntax.Query) -> list[Step]:
         query = bind_query(node, self._env)
-        return self._register(self._next_name(), query)
+        return self._register(self._next_name(), query, position_of(node))
 
     def _next_name(self) -> str:
         while True:
@@ -220,7 +228,8 @@ class StatementBinder:
             if self.catalog.query(name) is None and self.catalog.extent(name) is None:
                 return name
 
-    def _register(self, name: str, query: BoundQuery) -> list[Step]:
+    def _register(self, name: str, query: BoundQuery, position: Position | None) -> list[Step]:
+        check_history(query, self.catalog, position)
         self.catalog.add_query(name, query)
         return [Register(name, query)]
 
@@ -365,7 +374,7 @@ class StatementBinder:
         self._shown += 1
         return [bind_show_tags(node, self.catalog, f"tags{self._shown}")]
 
-    def _tag_continuously(self, node: syntax.AttachTag, name: str) -> list[Step]:
+    def _tag_continuously(self, node: syntax.AttachTag, name: str, settings: Sequence[Any] = ()) -> list[Step]:
         if not node.args.get("continuously"):
             raise InvalidDefinition(
                 "an ad hoc tag is no query",
@@ -373,6 +382,8 @@ class StatementBinder:
                 "write ATTACH TAG … CONTINUOUSLY, or leave CREATE QUERY out",
             )
         extent, tagger, query = bind_continuous(node, self._env, name)
+        query = with_settings(query, settings)
+        check_tagger(extent.name, self.catalog, position_of(node))
         self.catalog.add_query(name, query)
         self.catalog.add_tagger(extent.name, name, tagger)
         return [Register(name, query, (extent.name, tagger))]

@@ -36,6 +36,7 @@ from eddyline.errors import (
     Position,
     Unbounded,
     UnknownColumn,
+    nearest,
 )
 from eddyline.language import syntax
 
@@ -98,7 +99,15 @@ class _TagScope:
         field = _TAG_FIELDS.get(parts[0].upper().replace("_", "")) if len(parts) == 1 else None
         if field is not None:
             return Column(field.name, field.type, TAG_RELATION)
-        return self.columns.resolve(parts, position)
+        try:
+            return self.columns.resolve(parts, position)
+        except UnknownColumn as problem:
+            if len(parts) > 1:
+                raise
+            guess = nearest(parts[0], TAG_SCHEMA.names)
+            told = ", ".join(TAG_SCHEMA.names)
+            hint = f"did you mean {guess}?" if guess else f"{problem.hint or ''}; of a tag there are {told} and OBJECT"
+            raise UnknownColumn(problem.message, position, hint) from None
 
 
 def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | None]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from eddyline.algebra.dictionary import Dictionary, Words, extended
 from eddyline.algebra.node import Operator
+from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.connection import ConnectionPoint
@@ -38,11 +39,20 @@ class BoundQuery:
     revisions: str = AUTO  # how its answers are corrected
     cpu_limit: float | None = None  # processors that its joins may take; None: as the system has it
     memory_limit: float | None = None  # bytes that the states of its joins may take
+    join_tree: str | None = None  # by which its join runs, as written; None: as the planner finds
+    #: of one with tags, as Spark runs it: its plan without showing them and, if it does, with; as they were before
+    #: rules made one plan of them: those of many queries are the same but for constants
+    in_class: tuple[Operator, Operator | None] | None = None
 
     @cached_property
     def functions(self) -> tuple[UserFunction, ...]:
         """The user's functions that it calls."""
         return functions_of(self.plan)
+
+    @cached_property
+    def leaves(self) -> frozenset[str]:
+        """The streams in its plan, which may be others than those it names: histories of tags, for one."""
+        return frozenset(leaf.name for leaf in self.plan.walk() if isinstance(leaf, StreamReceive))
 
     def started(self, tick: int | None) -> int | None:
         """Its start, if by its streams it would be a given tick."""
@@ -60,6 +70,7 @@ class Catalog:
     queries: dict[str, BoundQuery] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # lower case → as declared, of queries
     taggers: dict[str, list[tuple[str, Tagger]]] = field(default_factory=dict)  # extent → continuous taggers
+    ended_taggers: tuple[Tagger, ...] = ()  # whose conditions are still asked of tuples that are revised
     functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
     tag_functions: dict[str, UserFunction] = field(default_factory=dict)  # by lower-case name
     words: dict[tuple[str, str], Words] = field(default_factory=dict)  # of the dictionary, the user's own, by key
@@ -122,12 +133,16 @@ class Catalog:
         for name, query in self.queries.items():
             if function in query.functions:
                 return f"the query {self.names[name]}"
+        for tagger in self.ended_taggers:
+            if function in functions_of(tagger):
+                return f"the query {tagger.tagger}, which is dropped but has tagged rows,"
         called = any(function in template.functions for template in self.templates())
         return "a query that db.queries made" if called else None
 
     def drop_query(self, name: str) -> None:
         del self.queries[name.lower()]
         for taggers in self.taggers.values():
+            self.ended_taggers += tuple(tagger for query, tagger in taggers if query.lower() == name.lower())
             taggers[:] = [(query, tagger) for query, tagger in taggers if query.lower() != name.lower()]
 
     def add_tagger(self, stream: str, query: str, tagger: Tagger) -> None:

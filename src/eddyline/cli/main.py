@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from eddyline.cli.check import check_script
+from eddyline.cli.explain import explain_script
 from eddyline.cli.fmt import format_file
 from eddyline.cli.messages import OK, answering_for, internal_error
 from eddyline.cli.results import show_results
@@ -98,6 +99,22 @@ def check(file: File) -> None:
         code = check_script(script)
         sys.stdout.flush()
     raise typer.Exit(code)
+
+
+@app.command(epilog="Example: eddyline explain joins.sql --png joins.png")
+def explain(
+    file: File,
+    png: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw the join trees into this file.", show_default=False)
+    ] = None,
+    without_rule: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Switch a rule of the optimizer off (repeatable).")
+    ] = None,
+) -> None:
+    """Print the plan of every query of a script, with the trees of its joins, without running it."""
+    script = _script(file)
+    with answering_for(script):
+        explain_script(script, png, tuple(without_rule or ()))
 
 
 @app.command(epilog="Example: eddyline fmt --write examples/road/road.sql")

@@ -60,9 +60,9 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
         while True:
             last = reader.refresh()
             for batch, answers in reader.batches(query.log, query.reading, cursor, upto=last):
-                known = {} if why_corrected is None else why_corrected.of_batch(batch)
+                causes_of = None if why_corrected is None else why_corrected.of_batch(batch)
                 for answer in answers:
-                    printer.show(answer, known.get(answer))
+                    printer.show(answer, None if causes_of is None else causes_of(answer))
             cursor = max(cursor, last)
             why = reader.stopped(query.log)
             if why is not None and not told:

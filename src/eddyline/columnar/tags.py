@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra import marks as of
+from eddyline.algebra.arrival import saying, text_of_sayings
 
 
 def projected(tags: pa.Array, reads: pa.Array) -> pa.Array:
@@ -48,6 +49,49 @@ def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
         pairs = _of_pairs(left.filter(rest), right.filter(rest), lambda one, other: _joined(one, other, about))
         found = pc.replace_with_mask(found, rest, pairs)
     return found
+
+
+def side_by_side(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
+    """The same of tuples of different streams, where nobody asks which tags they are of."""
+    about = _text_of(widths)
+    one = _Pieces(left, lambda text: _beside(text, None, about))
+    other = _Pieces(right, lambda text: _beside(None, text, about))
+    if one.are_none or other.are_none:
+        return pc.coalesce(one.whole(), other.whole())
+    both = pc.binary_join_element_wise(one.opened(), other.closed(), ",")
+    return both if not both.null_count else pc.coalesce(both, one.whole(), other.whole())
+
+
+class _Pieces:
+    """What becomes of the marks of one side: by themselves, and without a bracket where those of the other stand. It is
+    made once for each text that occurs, which is why nothing is cut out of the texts of rows."""
+
+    def __init__(self, tags: pa.Array, made: Callable[[str], str | None]) -> None:
+        encoded = tags.dictionary_encode()
+        self._which = encoded.indices
+        self._made = [made(text) for text in encoded.dictionary.to_pylist()]
+        self.are_none = not any(text is not None for text in self._made)
+
+    def whole(self) -> pa.Array:
+        return self._taken(self._made)
+
+    def opened(self) -> pa.Array:
+        """The first half of a text."""
+        return self._taken([text and text[:-1] for text in self._made])
+
+    def closed(self) -> pa.Array:
+        """The second."""
+        return self._taken([text and text[1:] for text in self._made])
+
+    def _taken(self, texts: list[str | None]) -> pa.Array:
+        return pa.array(texts, pa.string()).take(self._which)
+
+
+@lru_cache(maxsize=8_192)
+def _beside(one: str | None, other: str | None, about: str) -> str | None:
+    left_width, right_width, *reads = _parsed(about)
+    marks = of.beside(of.read(one), left_width, of.read(other), right_width)
+    return of.written(of.projected(marks, reads[0]) if reads else marks)
 
 
 #: what was computed for a text: a kernel calls for some thousand rows at a time, which say the same again and again
@@ -101,6 +145,20 @@ def of_tag_group(tags: pa.Array, reads: pa.Array) -> pa.Array:
     """The same of a tag group, which has those of its tuples' marks that match."""
     sources = _constant(reads)
     return each_text(tags, lambda text: of.written(of.of_tag_group(of.read_all(text), sources)))
+
+
+def in_order(tags: pa.Array) -> pa.Array:
+    """Marks in the order of what they say, for tuples that have no other."""
+    return each_text(tags, lambda text: of.written(sorted(of.read(text), key=_saying)))
+
+
+def sayings(tags: pa.Array) -> pa.Array:
+    """What marks say, as texts that put tuples in order; nobody's number is in them."""
+    return each_text(tags, lambda text: text_of_sayings(map(_saying, of.read(text))))
+
+
+def _saying(mark: of.MarkText) -> tuple[Any, ...]:
+    return saying(mark, mark.fields)
 
 
 def of_copies(tags: pa.Array) -> pa.Array:

@@ -35,6 +35,11 @@ class LikeAnother(BoundQuery):
         model: Model = self._model
         return model.query.functions  # other constants call nothing else, and no plan need be made
 
+    @property
+    def leaves(self) -> frozenset[str]:
+        model: Model = self._model
+        return model.query.leaves
+
     def __getattr__(self, name: str) -> Any:
         if name != "plan":
             raise AttributeError(name)
@@ -122,7 +127,7 @@ class Alike:
         written, base = outline(piece.body), piece.start + piece.body_at
         places = tuple(base + place for place in _places(written))
         texts = dict(zip(places, written.constants, strict=True))
-        left = {literal.place for literal in literals_of((shape.plan, shape.predicate))}
+        left = {literal.place for literal in literals_of((shape.plan, shape.marked, shape.predicate))}
         taken = {place for at, place in enumerate(shape.places) if _is_as_written(place, texts, shape, at)} - left
         free = frozenset(at for at, place in enumerate(places) if place in taken)
         if self._models >= _MOST:

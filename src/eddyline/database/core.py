@@ -7,18 +7,16 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from eddyline.algebra.types import DataType
 from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, Register, Step, Vocabulary, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, SENSED, Extent
-from eddyline.columnar.types import language_type
 from eddyline.database import points
 from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
@@ -28,7 +26,7 @@ from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
 from eddyline.database.revisions import Revisions
-from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like
+from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like, types_of
 from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
 from eddyline.database.stream import Pushed
@@ -52,6 +50,8 @@ from eddyline.spark.fairness import Policy
 from eddyline.spark.moment import Moment
 from eddyline.spark.past import Progress
 from eddyline.spark.staging import Staging
+from eddyline.spark.tags.history import keep_histories
+from eddyline.spark.tags.standing import begin_tagging, end_tagging
 from eddyline.spark.templates import with_values
 from eddyline.spark.user_functions import keep_only
 
@@ -147,28 +147,31 @@ class Core:
         record = query.record
         moment = Moment(record.reached, record.closed, record.entry, record.arrived)
         plan = self.definitions.plan(query.query) if record.seat is None else None  # a member has no plan of its own
+        keep_histories(self.engine, query.query)
         standing = self.engine.prepare(record.log, plan, query.query, moment, record.history, past)
         self.engine.stand(standing, query.query, record.seat)
         self.definitions.stand(record, query.query)
 
-    def add_set(self, record: SetRecord, query: BoundQuery, values: pa.Table, past: int | None = None) -> StandingSet:
+    def add_set(self, record: SetRecord, made: BoundQuery, values: pa.Table, past: int | None = None) -> StandingSet:
         """Let the queries of a template stand, one for each row of values."""
-        first = record.query
+        first, query = record.query, self.definitions.for_spark(made)
         assert first.seat is not None
         moment = Moment(first.reached, first.closed, first.entry, first.arrived)
+        keep_histories(self.engine, query)
         standing = self.engine.prepare(first.log, None, query, moment, first.history, past)
         self.engine.stand_all(standing, query, first.seat, values)
-        many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), query)
+        many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), made, query)
         self.definitions.sets.append(many)
         return many
 
-    def drop_like(self, pattern: str) -> int:
-        """Drop all queries whose names are LIKE a pattern; gives how many."""
+    def drop_like(self, pattern: str, upto: Mapping[str, int] | None = None) -> int:
+        """Drop all queries whose names are LIKE a pattern; gives how many. `upto`: `tagged_upto` when that was said."""
         self.alike.forget()
         dropped = 0
         for name in like([query.record.name for query in self.definitions.queries.values()], pattern):
             query = self.definitions.withdraw(name)
             assert query is not None
+            end_tagging(self.engine, name, upto)
             if self.definitions.catalog.query(name) is not None:
                 self.definitions.catalog.drop_query(name)
             self.withdraw(query)
@@ -187,7 +190,7 @@ class Core:
         if many is None or record is None or record.seat is None:
             return None
         values = self.storage.read_table(many.members.record.values)
-        return with_values(many.query, values.slice(record.seat.number - many.members.seat.number, 1))
+        return with_values(many.template, values.slice(record.seat.number - many.members.seat.number, 1))
 
     def drop_one_of_many(self, name: str) -> None:
         many = self.definitions.one_of_many(name)
@@ -227,11 +230,11 @@ class Core:
                 return
             values = self.storage.read_table(many.values)
             about = many.looks_back, many.since, many.priority, many.revisions, many.revise_if
-            query = self.definitions.bind_template(definition.text, types_of(values), *about)
-            self.add_set(many, query, values)
+            template = self.definitions.bind_template(definition.text, types_of(values), *about)
+            self.add_set(many, template, values)
             return
         if definition.kind == DROP_LIKE:
-            self.drop_like(definition.text)
+            self.drop_like(definition.text, definition.arrived)
             return
         piece = next(pieces(definition.text))
         like = self.alike.find(piece) if definition.query is not None and definition.query.seat is not None else None
@@ -251,8 +254,9 @@ class Core:
                     if step.extent.is_stream:
                         self.engine.define(step.extent, Path(definition.base))
             elif isinstance(step, Register) and definition.query is not None:
-                query = self.definitions.for_spark(step.name, step.query)
+                query = self.definitions.for_spark(step.query)
                 self.add(StandingQuery(definition.query, query))
+                begin_tagging(self.engine, step.tagger, definition.query.arrived)
                 self.alike.learn(piece, query)
             elif isinstance(step, Connect):
                 points.stand(self, step.point, definition.floor)
@@ -261,6 +265,7 @@ class Core:
             elif isinstance(step, Withdraw):
                 self.alike.forget(step.name)
                 found = self.definitions.withdraw(step.name)
+                end_tagging(self.engine, step.name, definition.arrived)
                 if found is not None:
                     self._leave(found)
                 else:
@@ -411,7 +416,7 @@ class Core:
     def changes_frame(self, query: StandingQuery, segments: list[Segment], since: int) -> Any:
         """The segments as a Spark DataFrame."""
         at_work = next(q for q in self.engine.executor.queries() if q.name == query.record.log)
-        return changes_of(self.engine.spark, self.storage, at_work.stages[-1], segments, since, query.record.seat)
+        return changes_of(self.engine.spark, self.storage, at_work.stages[-1], segments, since, query.record.reading)
 
     def is_standing(self, query: StandingQuery) -> bool:
         return self.definitions.is_standing(query)
@@ -493,8 +498,3 @@ class Core:
         if self._temporary and os.path.isdir(self.storage.root):
             shutil.rmtree(self.storage.root, ignore_errors=True)
         self._lock.release()
-
-
-def types_of(values: pa.Table) -> dict[str, DataType]:
-    """The types of the parameters that a table has values for."""
-    return {field.name: language_type(field.type) for field in values.schema if field.name != NAME}

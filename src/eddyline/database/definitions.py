@@ -8,19 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from eddyline.algebra.expression import Parameter
+from eddyline.algebra.literals import literals_of
 from eddyline.algebra.marks import KIND, MARKS
 from eddyline.algebra.node import Operator
+from eddyline.algebra.tag import TaggedObjectSelection
 from eddyline.algebra.types import DataType
 from eddyline.binder.function import Load
 from eddyline.binder.history import from_history
 from eddyline.binder.revise_if import with_revise_if
 from eddyline.binder.setting import checked_priority
 from eddyline.binder.statement import StatementBinder, Step
-from eddyline.catalog.catalog import AUTO, BoundQuery, Catalog
+from eddyline.catalog.catalog import AUTO, TAGS, BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.database.sets import QuerySet
 from eddyline.database.statements import QueryRecord
-from eddyline.errors import UnknownExtent, UnknownName, nearest
+from eddyline.errors import NotSupported, UnknownExtent, UnknownName, nearest
 from eddyline.language import Statement, parse_statement
 from eddyline.log.answers import Seat
 from eddyline.rules import optimize
@@ -42,7 +45,8 @@ class StandingSet:
     """The queries of a template at work."""
 
     members: QuerySet
-    query: BoundQuery  # with parameters
+    template: BoundQuery  # with parameters
+    query: BoundQuery  # the same as Spark runs it
 
     def find(self, name: str) -> StandingQuery | None:
         record = self.members.find(name)
@@ -74,12 +78,14 @@ class Definitions:
         functions, points = dict(catalog.functions), dict(catalog.points)
         words, tag_functions = dict(catalog.words), dict(catalog.tag_functions)
         taggers = {stream: list(found) for stream, found in catalog.taggers.items()}
+        ended_taggers = catalog.ended_taggers
         try:
             yield self._binder.bind(statement.tree)
         except BaseException:
             catalog.tick_micros, catalog.extents, catalog.queries, catalog.names = kept
             catalog.taggers, catalog.functions, catalog.points = taggers, functions, points
             catalog.words, catalog.tag_functions = words, tag_functions
+            catalog.ended_taggers = ended_taggers
             catalog.cpu_limit, catalog.memory_limit = limits
             self._binder._bare_queries, self._binder._explained = bare, explained
             raise
@@ -103,6 +109,7 @@ class Definitions:
         query = replace(query, priority=checked_priority(priority), revisions=revisions)
         if revise_if is not None:
             query = with_revise_if(query, revise_if)
+        _check_tag_predicates(query)
         return from_history(query, since) if looks_back else query
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -113,19 +120,19 @@ class Definitions:
 
         created = (moment.reached, moment.closed, moment.entry, dict(moment.arrived))
         looks_back = query.history and moment.reached is not None  # else there is nothing to look back at
+        joins = query.with_tags and joins_in(query.plan)
         if seat is not None:
-            return QueryRecord(name, seat.log, query.kind, query.columns, *created, seat, looks_back)
+            return QueryRecord(name, seat.log, query.kind, query.columns, *created, seat, looks_back, joins)
         log = re.sub(r"[^\w.-]", "_", name)
         if log != name or log.startswith(".") or log.lower() in self._logs:
             log = f"{log.lstrip('.')}~{number}"  # no statement has been or will be given the same
-        joins = query.with_tags and joins_in(query.plan)
         return QueryRecord(name, log, query.kind, query.columns, *created, None, looks_back, joins)
 
-    def for_spark(self, name: str, query: BoundQuery) -> BoundQuery:
-        """A query as Spark runs it: with tags as columns, those of the taggers that stand before it among them."""
-        from eddyline.session.tags import beside_taggers
+    def for_spark(self, query: BoundQuery) -> BoundQuery:
+        """A query as Spark runs it: with tags as columns."""
+        from eddyline.session.tags import on_spark
 
-        return beside_taggers(name, query, self.catalog.taggers, self._without_rules)
+        return on_spark(query, self._without_rules)
 
     def plan(self, query: BoundQuery) -> Operator:
         """The plan of a query made cheaper; one with tags as columns was, before they became columns."""
@@ -176,3 +183,16 @@ class Definitions:
             what = "there is no stream" if extent is None else "this is a table, not a stream:"
             raise UnknownExtent(f"{what} {name}", hint=hint)
         return extent
+
+
+def _check_tag_predicates(template: BoundQuery) -> None:
+    """What is asked of tags becomes code that goes to workers, the same for all queries of a template."""
+    if template.kind == TAGS:
+        raise NotSupported("SELECT TAGS is not made many at a time", hint="create such queries one by one")
+    asked = [op.predicate for op in template.plan.walk() if isinstance(op, TaggedObjectSelection)]
+    left = [literal.value.name for literal in literals_of(tuple(asked)) if isinstance(literal.value, Parameter)]
+    if left:
+        raise NotSupported(
+            f"the parameter :{left[0]} stands among what is asked of tags, where the queries cannot differ",
+            hint="make a template for each, or ask it of the tuples",
+        )

@@ -17,9 +17,10 @@ from eddyline.spark.explain_class import filter_mates, form_text
 #: so many classes are named; the rest is counted
 _NAMED = 4
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
-#: asks, p0, p1, … for the constants in which members of one form differ; shares: other classes whose members are found
-#: by the same filter; state: live, behind, backfill with how much of it, or stopped; revise_if: which corrections are
-#: shown; withheld: of how many results, those of its class included, there are corrections that are not, about
+#: asks, p0, p1, … for the constants in which members of one form differ, and whether tags are shown; shares: other
+#: classes whose members are found by the same filter; state: live, behind, backfill with how much of it, or stopped;
+#: revise_if: which corrections are shown; withheld: of how many results, those of its class included, there are
+#: corrections that are not, about
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),
@@ -86,4 +87,6 @@ def _repeated(names: pa.Array, same: Sequence[str | int | None]) -> pa.Table:
 
 def _form(query: BoundQuery) -> str | None:
     shape = shape_of_query(query)
-    return None if shape is None else form_text(shape.predicate)
+    if shape is None:
+        return None
+    return f"{form_text(shape.predicate)} WITH TAGS" if shape.asks else form_text(shape.predicate)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 from eddyline.algebra.answer import Answer
 from eddyline.algebra.lineage import Cause
+from eddyline.algebra.revision_report import identity
 from eddyline.binder.statement import Register
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import language_type
@@ -47,18 +50,19 @@ class Causes:
                     query = self._bound(definition) or query
         return query
 
-    def of_batch(self, batch: int) -> dict[Answer, tuple[Cause, ...]]:
-        """The corrections of a batch with their causes; none if it corrected nothing, or is no longer remembered."""
+    def of_batch(self, batch: int) -> Callable[[Answer], tuple[Cause, ...] | None]:
+        """Gives the causes of a batch's corrections; of none if it corrected nothing, or is no longer remembered."""
         if batch > self._seen:
             self._seen, self._corrected = asked(self._storage, self._streams, self._schemas, self._corrections)
         if batch not in self._corrected:
-            return {}
+            return lambda _: None
 
-        def question(report: Report) -> dict[Answer, tuple[Cause, ...]]:
+        def question(report: Report) -> dict[tuple[Any, ...], tuple[Cause, ...]]:
             found = [one for one in report.lineage.corrections(self._record.log) if one.batch == batch]
-            return {c.answer: c.causes for one in found for c in report.batch(self._known, one).corrected}
+            return {identity(c.answer): c.causes for one in found for c in report.batch(self._known, one).corrected}
 
-        return asked(self._storage, self._streams, self._schemas, question)
+        causes = asked(self._storage, self._streams, self._schemas, question)
+        return lambda answer: causes.get(identity(answer))
 
     def _corrections(self, report: Report) -> tuple[int, frozenset[int]]:
         """The last batch that there is, and those in which the query was corrected."""

@@ -14,17 +14,21 @@ from eddyline.database.statements import DROP, POINT
 from eddyline.language import Statement, syntax, to_sql
 from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.kept import slices_of
+from eddyline.spark.keeping import nothing_to_connect, why_no_slices
+from eddyline.spark.stages import LINEAR, LOOKUP, Stage, cut
 
 if TYPE_CHECKING:
     from eddyline.database.core import Core
 
-#: rows, bytes: what is held, of a query answers and slices; from, to: the ticks and indexes of that; radius: how much
-#: history a correction can need that passes the point; needed_by: the query that needs so much
+#: keeps: tuples, answers, or answers and slices, and why no slices; rows, bytes: how much that is; from, to: the ticks
+#: and indexes of that; radius: how much history a correction can need that passes the point; needed_by: the query that
+#: needs so much
 COLUMNS = {
     "name": pa.string(),
     "on": pa.string(),
     "kind": pa.string(),
     "retains": pa.string(),
+    "keeps": pa.string(),
     "rows": pa.int64(),
     "bytes": pa.int64(),
     "from_tick": pa.int64(),
@@ -41,6 +45,8 @@ def connect(core: Core, point: ConnectionPoint, statement: Statement) -> None:
         floor = core.engine.horizon(point.on) if point.is_stream else None
         core.remember(POINT, to_sql(statement.tree), Path.cwd(), floor=floor)
         stand(core, point, floor)
+    if (reason := _why_no_slices(core, point)) is not None:
+        core.warnings.append(nothing_to_connect(point, reason))
 
 
 def stand(core: Core, point: ConnectionPoint, floor: int | None) -> None:
@@ -60,9 +66,30 @@ def listed(core: Core, step: ShowPoints) -> pa.Table:
     rows = []
     for point, (name, on, retains, radius, needed_by) in zip(step.points, step.known, strict=True):
         kind = "stream" if point.is_stream else "query"
-        rows.append((name, on, kind, retains, *_held(_segments(core, point)), radius, needed_by))
+        rows.append((name, on, kind, retains, _keeps(core, point), *_held(_segments(core, point)), radius, needed_by))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     return pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))
+
+
+def _keeps(core: Core, point: ConnectionPoint) -> str:
+    if point.is_stream:
+        return "tuples"
+    reason = _why_no_slices(core, point)
+    if reason is not None:
+        return f"answers alone: {reason}"
+    return "answers" if _answering(core, point).kind in (LINEAR, LOOKUP) else "answers and slices"
+
+
+def _why_no_slices(core: Core, point: ConnectionPoint) -> str | None:
+    if point.is_stream:
+        return None
+    return why_no_slices(_answering(core, point), core.definitions.standing(point.on).query.revisions)
+
+
+def _answering(core: Core, point: ConnectionPoint) -> Stage:
+    """The last stage of the query that a point is on, as if it stood alone."""
+    found = core.definitions.standing(point.on)
+    return cut(found.record.log, core.definitions.plan(found.query), found.query.columns)[-1]
 
 
 def _segments(core: Core, point: ConnectionPoint) -> list[Segment]:

@@ -11,16 +11,18 @@ import pyarrow.compute as pc
 from eddyline.binder.connection import check_free
 from eddyline.binder.setting import checked_way
 from eddyline.catalog.catalog import AUTO
-from eddyline.database.core import Core, types_of
+from eddyline.database.core import Core
 from eddyline.database.definitions import StandingSet
 from eddyline.database.given import checked_text, checked_tick
 from eddyline.database.handle import QueryHandle, schema_of
 from eddyline.database.present import changes_of_all
-from eddyline.database.sets import NAME, lower, names_of
+from eddyline.database.sets import NAME, lower, names_of, types_of
 from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName, noted
 from eddyline.log.answers import QUERY
 from eddyline.log.segment import Segment
+from eddyline.spark.tags.history import keep_histories
+from eddyline.spark.tags.standing import tagged_upto
 from eddyline.spark.templates import constants_of, template_shape
 
 _HERE = "."
@@ -99,10 +101,12 @@ class Queries:
             values = self._named(given, name or f"queries{core.statements.next_number}")
             looks_back = history or since is not None
             about = looks_back, since, priority, revisions, revise_if
-            query = core.definitions.bind_template(template, types_of(values), *about)
+            bound = core.definitions.bind_template(template, types_of(values), *about)
+            query = core.definitions.for_spark(bound)
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
+                keep_histories(core.engine, query)
                 moment = core.engine.beginning(query) if looks_back else core.engine.moment()
                 beginning = moment.beginning(core.engine.journal.number if looks_back else None)
                 seat = core.engine.classes.seat(shape, beginning, always=True)
@@ -112,7 +116,7 @@ class Queries:
                 record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet", *about)
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
-                many = core.add_set(record, query, values, beginning.past)
+                many = core.add_set(record, bound, values, beginning.past)
             core.engine.start()
             if first.history:
                 core.engine.touch()
@@ -164,7 +168,7 @@ class Queries:
             checked_text(pattern, "a pattern", hint="'%' drops all queries")
             with core.defining, core.engine.writing:
                 check_free(core.definitions.catalog.queries_like(pattern), core.definitions.catalog)
-                core.remember(DROP_LIKE, pattern, _HERE)
+                core.remember(DROP_LIKE, pattern, _HERE, arrived=tagged_upto(core.engine))
                 return core.drop_like(pattern)
 
     def __repr__(self) -> str:
@@ -197,7 +201,7 @@ class QuerySetHandle:
         self._core.check()
         members, cursor = self._many.members, -1 if since is None else since
         first, reader = members.record.query, self._core.reader
-        values = schema_of(first.columns, self._many.query)
+        values = schema_of(first.reading.columns, self._many.query)
 
         def read(segments: list[Segment]) -> pa.Table:
             return changes_of_all(reader.storage, segments, first.reading, values, members.all_names, cursor)
@@ -206,7 +210,7 @@ class QuerySetHandle:
         return reader.read(first.log, cursor, read).filter(pc.is_in(pc.field(QUERY), members.names))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} queries ({', '.join(self._many.members.record.query.columns)})>"
+        return f"<{len(self)} queries ({', '.join(self._many.members.record.query.reading.columns)})>"
 
 
 def _table(constants: Any) -> pa.Table:

@@ -85,7 +85,7 @@ class ResultReader:
                 for batch, table in batch_by_batch(self.storage, segments, since, reading.seat):
                     if upto is not None and batch > upto:
                         return
-                    yield batch, answers(reading, table)
+                    yield batch, answers(reading, table, batch)
                     since = batch
                 return
             except StorageUnusable:

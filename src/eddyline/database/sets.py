@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.types import DataType
+from eddyline.columnar.types import language_type
 from eddyline.database.statements import DROP_LIKE, Definition, QueryRecord, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition
 from eddyline.log.answers import Seat
@@ -157,3 +159,8 @@ def like(names: Sequence[str], pattern: str) -> set[str]:
     """Those among names that are LIKE a pattern; case does not matter."""
     found = pc.match_like(pc.utf8_lower(pa.array(names, pa.string())), lower(pattern)).to_pylist()
     return {name for name, matches in zip(names, found, strict=True) if matches}
+
+
+def types_of(values: pa.Table) -> dict[str, DataType]:
+    """The types of the parameters that a table has values for."""
+    return {field.name: language_type(field.type) for field in values.schema if field.name != NAME}

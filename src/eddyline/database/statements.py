@@ -80,6 +80,8 @@ class Definition:
     dropped: str | None = None  # the key of the query that DROP ended
     many: SetRecord | None = None
     function: str | None = None  # the hash of the code of the function that it creates
+    #: by stream that queries tag, the last index that had come when DROP came: whom it ended tagged up to there
+    arrived: dict[str, int] | None = None
     floor: int | None = None  # the tick behind which a stream took nothing when a connection point was created on it
 
     def to_json(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from eddyline.binder.statement import (
     WithdrawLike,
 )
 from eddyline.binder.words import DefineWords, DropWords
-from eddyline.catalog.catalog import Catalog
+from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.columnar.types import arrow_schema
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingQuery
@@ -56,9 +56,14 @@ from eddyline.spark.classes import QueryClass
 from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
+from eddyline.spark.join_at_work import Allowed
+from eddyline.spark.join_report import join_at_work
 from eddyline.spark.observed import observed_rates
 from eddyline.spark.revising import Revision, revise, take_back
+from eddyline.spark.tags.history import keep_histories
 from eddyline.spark.tags.lowering import has_tags
+from eddyline.spark.tags.sharing import why_alone
+from eddyline.spark.tags.standing import begin_tagging, end_tagging, tagged_upto
 
 #: after these, names mean what they meant before
 _NAMES_STAY = Register | Insert | Revise | FlushRevisions | Connect | Disconnect | Asking
@@ -72,6 +77,11 @@ class Steps:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._looks_back = False  # whether a query was created that has something to say although nothing comes
+        core.engine.join_limits = self._join_limits
+
+    def _join_limits(self) -> Allowed:
+        catalog = self._core.definitions.catalog
+        return Allowed(catalog.cpu_limit, catalog.memory_limit, catalog.tick_micros / 1_000_000)
 
     def look_back(self) -> None:
         """Let those begin that look back; once for all that one text has created, so that they begin together."""
@@ -108,8 +118,9 @@ class Steps:
         elif isinstance(step, Withdraw):
             self._withdraw(step, statement)
         elif isinstance(step, WithdrawLike):
-            self._core.remember(DROP_LIKE, step.pattern, Path.cwd())
-            self._core.drop_like(step.pattern)
+            with self._core.engine.writing:
+                self._core.remember(DROP_LIKE, step.pattern, Path.cwd(), arrived=tagged_upto(self._core.engine))
+                self._core.drop_like(step.pattern)
         elif isinstance(step, ShowQueries):
             return Rows(listed(self._core.definitions, self._core.engine, self._core.state_of, step.pattern))
         elif isinstance(step, DefineFunction):
@@ -149,7 +160,7 @@ class Steps:
         return None
 
     def _tags(self, step: ShowTags) -> Rows:
-        lines = shown_tags(self._core.engine, step, self._core.definitions.catalog)
+        lines = shown_tags(self._core.engine, step)
         types = [pa.string()] * 5 + [pa.int64()] * 3
         columns = [pa.array([line[at] for line in lines], type_) for at, type_ in enumerate(types)]
         return Rows(pa.table(columns, list(step.columns)))
@@ -183,7 +194,7 @@ class Steps:
     def _register(self, step: Register, statement: Statement) -> Result:
         core = self._core
         text = to_sql(statement.tree)
-        query = core.definitions.for_spark(step.name, step.query)
+        query = core.definitions.for_spark(step.query)
         named = text.upper().startswith("CREATE QUERY")
         if is_one_off(step.query):
             table = core.engine.answered_once(core.definitions.plan(step.query))
@@ -196,6 +207,7 @@ class Steps:
             text = f"CREATE QUERY {step.name} AS {text}"
         # nothing may come in between the moment that is written down and the one from which the query is there
         with core.engine.writing:
+            keep_histories(core.engine, query)
             moment = core.engine.beginning(query) if query.history else core.engine.moment()
             beginning = moment.beginning(core.engine.journal.number if query.history else None)
             seat = core.engine.seat(query, beginning)
@@ -206,6 +218,7 @@ class Steps:
             record = core.definitions.record(step.name, query, core.statements.next_number, moment, seat)
             core.remember(QUERY, text, Path.cwd(), query=record)
             core.add(StandingQuery(record, query), beginning.past)
+            begin_tagging(core.engine, step.tagger, record.arrived)
         core.engine.start()
         self._looks_back |= record.history
         return QueryHandle(core, core.definitions.standing(step.name))
@@ -213,7 +226,10 @@ class Steps:
     def _withdraw(self, step: Withdraw, statement: Statement) -> None:
         core = self._core
         found = core.definitions.find(step.name)
-        core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=None if found is None else found.record.key)
+        dropped = None if found is None else found.record.key
+        with core.engine.writing:
+            core.remember(DROP, to_sql(statement.tree), Path.cwd(), dropped=dropped, arrived=tagged_upto(core.engine))
+            end_tagging(core.engine, step.name)
         withdrawn = core.definitions.withdraw(step.name)
         if withdrawn is None:
             core.drop_one_of_many(step.name)
@@ -227,33 +243,35 @@ class Steps:
         found = core.definitions.find(step.name)
         run = step.what == ANALYZE
         seat = None if found is None else found.record.seat
+        query = core.definitions.for_spark(step.query)
         if seat is not None:
             shared = core.engine.classes.named(seat.log)
-            told = f"{shared.described()}\n\n{explain_class(core.engine, shared, step.query, run)}"
+            told = f"{shared.described()}\n\n{explain_class(core.engine, shared, query, run)}"
             return told if run else f"{told}\n\nby itself it would be:\n\n{self._alone(step, step.name)}"
         text = self._alone(step, step.name if found is None else found.record.log)
-        alike = None if found is not None else self._class_for(step)
+        if (reason := why_alone(query)) is not None:
+            return f"{text}\n\nit is answered by itself, however many are like it: {reason}"
+        alike = None if found is not None else self._class_for(query)
         if alike is None:
             return text
-        together = explain_class(core.engine, alike, step.query, False)
+        together = explain_class(core.engine, alike, query, False)
         return f"{text}\n\nqueries of this shape are answered together:\n\n{together}"
 
     def _alone(self, step: Show, log: str) -> str:
         query, plan = step.query, step.plan
         if has_tags(plan):
-            query = self._core.definitions.for_spark(step.name, replace(query, plan=plan))
+            query = self._core.definitions.for_spark(replace(query, plan=plan))
             plan = query.plan
         question = Question(log, plan, query.columns, step.rules, None, query.revisions)
         engine = self._core.engine
-        if step.what == ANALYZE:
-            return analyze(engine, question)
+        text = analyze(engine, question) if step.what == ANALYZE else explain(engine, question)
         rates = observed_rates(engine.logs(), step.tick_micros)
-        return with_join_trees(explain(engine, question), step, rates)
+        return with_join_trees(text, step, rates, join_at_work(engine, question))
 
-    def _class_for(self, step: Show) -> QueryClass | None:
+    def _class_for(self, query: BoundQuery) -> QueryClass | None:
         """The class that has the shape of a query which does not stand."""
         classes, now = self._core.engine.classes, self._core.engine.moment().beginning()
-        shape = None if step.query.history else shared_shape(step.query)
+        shape = None if query.history else shared_shape(query)
         if shape is None:
             return None
         return classes.of(shape, now) or classes.of(shape, replace(now, start=None))

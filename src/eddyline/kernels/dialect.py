@@ -25,6 +25,9 @@ _INT, _BIGINT, _DOUBLE = (exp.DataType.build(name) for name in ("INT", "BIGINT",
 #: what stands for it in texts that are remembered: an INT for an INT, a BIGINT for a BIGINT
 _STAND_INS = {_INT: 2_013_765_400, _BIGINT: 4_613_765_400_000_000_000}
 
+#: puts an aggregate into the FILTER that another one has
+_Among = Callable[[exp.Expr], exp.Expr]
+
 
 class Untranslatable(Exception):
     """The kernel has no words for it."""
@@ -79,16 +82,13 @@ def _same_meaning(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.CountIf):  # over nothing it would be NULL
         counted = exp.Case(ifs=[exp.If(this=node.this.copy(), true=exp.true())])
         return exp.Count(this=counted)
-    if isinstance(node, exp.Avg) and not isinstance(node.parent, exp.Filter):
-        return _average(node.this, lambda aggregate: aggregate)
-    if isinstance(node, exp.Corr) and not isinstance(node.parent, exp.Filter):
-        return _correlation(node, lambda aggregate: aggregate)
-    if isinstance(node, exp.Filter) and isinstance(node.this, exp.Corr):
+    if type(node) in _IN_OTHER_WORDS and not isinstance(node.parent, exp.Filter):
+        return _IN_OTHER_WORDS[type(node)](node, lambda aggregate: aggregate)
+    if isinstance(node, exp.Filter) and type(node.this) in _IN_OTHER_WORDS:
         where = node.expression
-        return _correlation(node.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy()))
-    if isinstance(node, exp.Filter) and isinstance(node.this, exp.Avg):
-        where = node.expression
-        return _average(node.this.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy()))
+        return _IN_OTHER_WORDS[type(node.this)](
+            node.this, lambda aggregate: exp.Filter(this=aggregate, expression=where.copy())
+        )
     return node
 
 
@@ -100,12 +100,21 @@ def _cast(node: exp.Cast | exp.TryCast) -> exp.Expr:
     return exp.Cast(this=value, to=node.to.copy())
 
 
-def _average(value: exp.Expr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    total = among(exp.Sum(this=exp.Cast(this=value.copy(), to=_DOUBLE.copy())))
-    return exp.Paren(this=exp.Div(this=total, expression=_not_zero(among(exp.Count(this=value.copy())))))
+def _average(node: exp.Expr, among: _Among) -> exp.Expr:
+    total = among(exp.Sum(this=exp.Cast(this=node.this.copy(), to=_DOUBLE.copy())))
+    return exp.Paren(this=exp.Div(this=total, expression=_not_zero(among(exp.Count(this=node.this.copy())))))
 
 
-def _correlation(node: exp.Corr, among: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def _variance(node: exp.Expr, among: _Among) -> exp.Expr:
+    """That of one value with itself: of a single NaN or infinity the kernel's own variance is 0, not NaN."""
+    return among(exp.CovarPop(this=node.this.copy(), expression=node.this.copy()))
+
+
+def _deviation(node: exp.Expr, among: _Among) -> exp.Expr:
+    return exp.Sqrt(this=_variance(node, among))
+
+
+def _correlation(node: exp.Expr, among: _Among) -> exp.Expr:
     """NULL, not NaN, where one side does not vary, whatever the other is."""
     x, y = node.this, node.expression
 
@@ -114,6 +123,15 @@ def _correlation(node: exp.Corr, among: Callable[[exp.Expr], exp.Expr]) -> exp.E
 
     spread = exp.Mul(this=_not_zero(moment("regr_sxx")), expression=_not_zero(moment("regr_syy")))
     return exp.Paren(this=exp.Div(this=moment("regr_sxy"), expression=_not_zero(exp.Sqrt(this=spread))))
+
+
+#: aggregates for which the kernel has none that means the same; each by itself, or with a FILTER
+_IN_OTHER_WORDS: dict[type[exp.Expr], Callable[[exp.Expr, _Among], exp.Expr]] = {
+    exp.Avg: _average,
+    exp.Corr: _correlation,
+    exp.StddevPop: _deviation,
+    exp.VariancePop: _variance,
+}
 
 
 def _not_zero(divisor: exp.Expr) -> exp.Expr:

@@ -28,6 +28,8 @@ _WIDENED = re.compile(r'CAST\(("(?:[^"]|"")+"|\w+) AS (BIGINT|DOUBLE)\)(?: AS \w
 _IS_TUPLE = f"({kernel_sql(f'{DIFF} <> 0')[0]})"
 #: texts that take so few bytes are numbers of a dictionary in the file; others would have to be looked up one by one
 _BYTES_OF_A_NUMBER = 4
+#: so often a text must stand in a block that it is worth a number
+_REPEATED = 4
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,33 @@ class Rows:
         """Some columns of no rows, without reading any."""
         types = [self._segments[0].type(self._names[name]) for name in names]
         return pa.table([pa.array([], type_) for type_ in types], list(names))
+
+
+class Computed:
+    """Rows that the kernel has put together, some of whose columns were computed for that."""
+
+    def __init__(self, rows: pa.Table, kept: Sequence[str]) -> None:
+        self._rows, self._kept = rows, kept
+
+    def blocks(self, rows: int) -> Iterator[pa.Table]:
+        """So many at a time; texts that repeat are numbers of a dictionary."""
+        for first in range(0, self._rows.num_rows, rows):
+            block = self._rows.slice(first, rows).combine_chunks()
+            columns = [
+                _numbered(column) if name in self._kept else column
+                for name, column in zip(block.column_names, block.columns, strict=True)
+            ]
+            yield pa.table(columns, block.column_names)
+
+    def none(self, names: Sequence[str]) -> pa.Table:
+        return self._rows.select(list(names)).slice(0, 0)
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_string(column.type):
+        return column
+    found = column.combine_chunks().dictionary_encode()
+    return column if len(found.dictionary) > len(column) // _REPEATED else pa.chunked_array([found])
 
 
 def taken(block: pa.Table, names: Sequence[str], places: Ints) -> pa.Table:

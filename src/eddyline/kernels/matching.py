@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.kernels.costly import Costly, CostlyColumns
-from eddyline.kernels.direct import Reading, Rows, read_directly, taken
+from eddyline.kernels.direct import Computed, Reading, Rows, read_directly, taken
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.grouped.form import Form
 from eddyline.kernels.places import Ints
@@ -140,16 +140,16 @@ class Match:
         self, connection: duckdb.DuckDBPyConnection, storage: Storage, eddies: Eddies
     ) -> Iterator[tuple[str, pa.Table | Dealt]]:
         """The same; but rows that have many takers are there once, with who gets them."""
-        directly = self._directly(storage)
-        if directly is None:
+        if self.costly:
             yield from self.tables(connection, storage, eddies)
-        else:
-            yield from self._gathered(self._found_in(directly, storage, True), directly)
+            return
+        rows = self._directly(storage) or Computed(connection.sql(self.statement).to_arrow_table(), self.kept)
+        yield from self._gathered(self._found_in(rows, storage, True), rows)
 
     def _directly(self, storage: Storage) -> Rows | None:
         return None if self.costly else read_directly(self.reading, storage, self.kept, self._compared)
 
-    def _found_in(self, rows: Rows, storage: Storage, deal: bool) -> Iterator[tuple[str, pa.Table | Dealt]]:
+    def _found_in(self, rows: Rows | Computed, storage: Storage, deal: bool) -> Iterator[tuple[str, pa.Table | Dealt]]:
         """Block by block, and each in the order of members."""
         filters = [(asked, _filter(asked.filter, storage)) for asked in self.asked]
         for block in rows.blocks(_rows_of_a_block([filter_ for _, filter_ in filters])):
@@ -180,7 +180,7 @@ class Match:
                 yield kept.append_column(self.number, pa.array(pairs.members))
 
     def _gathered(
-        self, found: Iterable[tuple[str, pa.Table | Dealt]], rows: Rows
+        self, found: Iterable[tuple[str, pa.Table | Dealt]], rows: Rows | Computed
     ) -> Iterator[tuple[str, pa.Table | Dealt]]:
         """As large as a segment of the log should be; of each leaf an empty table first."""
         for leaf in self.leaves:

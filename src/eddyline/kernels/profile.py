@@ -41,7 +41,7 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
     """What Spark calls in a task. The kernel tells about a statement if it throws its rows away, so it runs twice."""
     for work in works:
         references = tuple(done([work]))
-        if any(reference.refused or reference.failed for reference in references):
+        if any(reference.refused or reference.failed or reference.doubted for reference in references):
             yield Profile(references, (), 0)
             continue
         with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:

@@ -77,7 +77,7 @@ class _Window:
         self.units = np.split(order, np.cumsum(np.bincount(self.codes, minlength=len(codes)))[:-1])
 
     def parts(self, untagged: bool) -> str | None:
-        group = self._assigned(untagged)
+        group = self._in_order(self._assigned(untagged))
         texts, which = self._matching(group)
         ends = np.flatnonzero((np.diff(self.runs) != 0) | (np.diff(group) != 0) | (np.diff(which) != 0))
         begins = np.concatenate(([0], ends + 1))
@@ -91,6 +91,15 @@ class _Window:
             for run, first, last, number, marks in zip(*(column.tolist() for column in columns), strict=True)
         ]
         return "\n".join(lines) or None
+
+    def _in_order(self, group: Numbers) -> Numbers:
+        """The same with groups that are numbered as they were founded; those without members have no number."""
+        numbers, first = np.unique(group[group != _NOBODY], return_index=True)
+        order = numbers[np.argsort(first)]
+        places = np.full(len(self.groups) + 1, _NOBODY, np.int64)
+        places[order] = np.arange(len(order))
+        self.groups = [self.groups[number] for number in order.tolist()]
+        return places[group]
 
     def _assigned(self, untagged: bool) -> Numbers:
         """By unit, its group."""

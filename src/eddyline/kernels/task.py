@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.marks import MARKS
 from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.gathering import tables_of
 from eddyline.errors import FunctionFailed, StorageUnreadable
@@ -31,12 +32,15 @@ from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place
+from eddyline.kernels.searched import with_searches
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
-from eddyline.log.answers import QUERY, is_shared
+from eddyline.log.answers import QUERY, is_inner, is_shared
 from eddyline.log.dealt import SUFFIX, Dealt
+from eddyline.log.journal import Spans
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
+from eddyline.log.spans import spans_of, spans_of_places
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import Stretch, stretches_of
 
@@ -82,8 +86,8 @@ class Work:
     together: Together | None = None  # … and if some do, how it is shared
     filtered: Place | None = None  # if what it matches is found together with what others match
     reads: int = 0  # rows of the segments that it opens
-    doubts: str = ""  # a statement; if it finds anything, its own answer is wrong …
-    otherwise: Work | None = None  # … and this is the work to do
+    doubts: str = ""  # a statement; if it finds any windows, those are not answered right, and nothing is written
+    ordered: bool = False  # whether joins run in the order in which the statement has them
     holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
 
 
@@ -99,6 +103,8 @@ class Reference:
     seconds: float = 0.0
     cpu: float = 0.0  # of these seconds, those of the processor: others may have been waited for
     withheld: tuple[Stretch, ...] = ()  # where corrections are, and of how many results
+    doubted: Spans = ()  # where windows are that the work cannot answer, so that it has answered none
+    touched: Spans = ()  # the ticks of the segment's rows
 
 
 def done(works: Iterable[Work]) -> Iterator[Reference]:
@@ -135,6 +141,8 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
         yield Reference(work.stage, None, str(problem).splitlines()[0])
     except FunctionFailed as problem:  # the user's code would fail there too
         yield Reference(work.stage, None, failed=problem.message)
+    except _InDoubt as doubt:
+        yield Reference(work.stage, None, doubted=doubt.windows)
     seconds, cpu, others = time.monotonic() - began, time.process_time() - busy, leaves.spent_for_others()
     yield Reference(work.stage, None, seconds=seconds - others, cpu=max(0.0, cpu - others))
 
@@ -144,17 +152,27 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
         if work.by_row and work.plain is not None and len(work.found) == 1:
             yield from _taken(work, work.plain, leaves, eddies)
             return
-        doubted = False
+        if not work.few:
+            storage = Storage(work.root)
+            searched = with_searches(work.statement, work.functions, work.files, storage)
+            work = work if searched == work.statement else replace(work, statement=searched)
         for _ in filled(work, leaves, eddies):
-            if work.otherwise is not None and connection.execute(work.doubts).fetchall():
-                doubted = True
-                break
+            if work.doubts:
+                (doubted,) = connection.execute(work.doubts).fetchnumpy().values()
+                if len(doubted):
+                    raise _InDoubt(spans_of_places(doubted))
             # the columns are named by their place: a result may have names that no table could
             for batch in _answer(work, leaves):
                 columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
-    if doubted and work.otherwise is not None:
-        yield from _computed(work.otherwise, leaves, eddies)
+
+
+class _InDoubt(Exception):
+    """A work cannot answer some windows from what it was given."""
+
+    def __init__(self, windows: Spans) -> None:
+        super().__init__()
+        self.windows = windows
 
 
 _asking = threading.Lock()
@@ -275,7 +293,8 @@ def bound(work: Work, leaves: Leaves) -> Iterator[duckdb.DuckDBPyConnection]:
             leaves.open(name, files, storage, work.few)
         for name, table in work.tables.items():
             connection.register(name, table)
-        yield connection
+        with _joining(connection, work.ordered):
+            yield connection
     except (duckdb.Error, pa.ArrowException, OSError) as problem:
         failed = last_failure()
         if failed is not None:
@@ -288,6 +307,21 @@ def bound(work: Work, leaves: Leaves) -> Iterator[duckdb.DuckDBPyConnection]:
         raise
     finally:
         leaves.drop(given)
+
+
+@contextmanager
+def _joining(connection: duckdb.DuckDBPyConnection, ordered: bool) -> Iterator[None]:
+    """Let joins run as they are written, not as the kernel guesses: who has written them knows what was seen before."""
+    if not ordered:
+        yield
+        return
+    aside = connection.cursor()  # one that has no rows on their way
+    aside.execute("SET disabled_optimizers = 'join_order'")
+    try:
+        yield
+    finally:
+        aside.execute("RESET disabled_optimizers")
+        aside.close()
 
 
 def kernel() -> duckdb.DuckDBPyConnection:
@@ -310,7 +344,7 @@ def written(
     def others() -> Iterator[pa.RecordBatch]:
         for some in rows:
             if isinstance(some, Dealt):  # has the size of a segment
-                dealt.append(Reference(stage, _segment(some, stage, batch, storage, folder)))
+                dealt.append(_reference(some, stage, batch, storage, folder))
             else:
                 yield some
 
@@ -323,11 +357,11 @@ def written(
                 table = table.filter(weighted)
                 if not table.num_rows:
                     continue
-        yield Reference(stage, _segment(table, stage, batch, storage, folder))
+        yield _reference(table, stage, batch, storage, folder)
     yield from dealt
 
 
-def _segment(rows: pa.Table | Dealt, stage: str, batch: int, storage: Storage, folder: str) -> Segment:
+def _reference(rows: pa.Table | Dealt, stage: str, batch: int, storage: Storage, folder: str) -> Reference:
     # a path of its own for every attempt: what a failed or overtaken task wrote is never referred to
     path = f"{folder}/{batch:012d}-{uuid.uuid4().hex}"
     if isinstance(rows, Dealt):
@@ -344,7 +378,11 @@ def _segment(rows: pa.Table | Dealt, stage: str, batch: int, storage: Storage, f
     number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
     index = (0, -1) if number is None else bounds_of(table, number)
     place = bounds_of(table, PLACE) if PLACE in table.column_names else None
-    return Segment(path, len(rows), size, (batch, batch), index, bounds_of(table, TICK), minus, place)
+    marked = MARKS in table.column_names
+    ticks = bounds_of(table, TICK)
+    segment = Segment(path, len(rows), size, (batch, batch), index, ticks, minus, place, marked=marked)
+    # Whoever reads a stream inside a query reads what is touched: one old tuple among new ones must not be all between.
+    return Reference(stage, segment, touched=spans_of(table.column(TICK)) if is_inner(stage) else (ticks,))
 
 
 def _is_sorted(column: pa.ChunkedArray) -> bool:

@@ -33,10 +33,18 @@ def is_added_up(log: str) -> bool:
 
 
 def added_up(tables: Sequence[pa.Table]) -> pa.Table:
-    """One row for each slice and group; all columns keep their names, types and places."""
+    """One row for each slice and group; all columns keep their names, types and places.
+
+    Rows with NaN stay as they are: it is above all numbers, but not to Arrow.
+    """
     table = pa.concat_tables(tables)
-    if any(_has_nan(table.column(name)) for name in table.column_names):
-        return table  # which is above all numbers, but not to Arrow
+    odd = _with_nan(table)
+    if not odd.any():
+        return _added_up(table)
+    return pa.concat_tables([_added_up(table.filter(pa.array(~odd))), table.filter(pa.array(odd))])
+
+
+def _added_up(table: pa.Table) -> pa.Table:
     keys = [name for name in table.column_names if name == TICK or name.startswith("k")]
     # the rest is the number of the batch and the weight, which is 1 in all rows
     centred = [name for name in table.column_names if name.startswith((MIDDLE, POWER))]
@@ -53,8 +61,13 @@ def added_up(tables: Sequence[pa.Table]) -> pa.Table:
     return named.select(table.column_names).cast(table.schema)
 
 
-def _has_nan(column: pa.ChunkedArray) -> bool:
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+def _with_nan(table: pa.Table) -> Any:
+    """Which rows have one somewhere."""
+    found = np.zeros(table.num_rows, np.bool_)
+    for column in table.columns:
+        if pa.types.is_floating(column.type):
+            found |= pc.fill_null(pc.is_nan(column), False).to_numpy()
+    return found
 
 
 def _function(name: str) -> str:

@@ -28,7 +28,12 @@ Values = tuple[Any, ...]
 
 def is_shared(log: str) -> bool:
     """Whether members of a query class read a result log, each its own rows; that of an inner stage they do not."""
-    return log.startswith(CLASS) and "/" not in log
+    return log.startswith(CLASS) and not is_inner(log)
+
+
+def is_inner(log: str) -> bool:
+    """Whether a result log is the stream of an inner stage, which further stages of the same query read."""
+    return "/" in log
 
 
 @dataclass(frozen=True)
@@ -221,16 +226,16 @@ def _overlapping(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         yield together
 
 
-def answers(shape: Reading, table: pa.Table) -> Iterator[Answer]:
-    """The answers of one batch, in the order of ticks and numbers."""
+def answers(shape: Reading, table: pa.Table, batch: int | None = None) -> Iterator[Answer]:
+    """The answers of one batch, in the order of ticks and numbers; they know its number if it is given."""
     if shape.kind == "windows":
-        yield from _windows(shape, table)
+        yield from _windows(shape, table, batch)
     elif shape.kind == "relation":
-        yield from _relation(shape, table)
+        yield from _relation(shape, table, batch)
     elif shape.kind == "tags":
-        yield from _told(shape, table)
+        yield from _told(shape, table, batch)
     else:
-        yield from _tuples(shape, table)
+        yield from _tuples(shape, table, batch)
 
 
 def _rows(shape: Reading, table: pa.Table) -> list[Values]:
@@ -265,6 +270,8 @@ class _Tags:
         self._joins = shape.joins and shape.with_tags
         if not self._shown:
             return
+        if MARKS not in table.column_names:  # of a class in which nobody showed any then
+            table = table.append_column(MARKS, pa.nulls(table.num_rows, pa.string()))
         column = table.column(MARKS).combine_chunks().dictionary_encode()
         found = [marks.read(text) for text in column.dictionary.to_pylist()]
         self._views = [marks.views(each, shape.columns) for each in found]
@@ -289,12 +296,17 @@ class _Tags:
         return {"tags": tags, "stix": tuple(map(self.stix, places)) if self._joins else None}
 
 
-def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+def _tuples(shape: Reading, table: pa.Table, batch: int | None) -> Iterator[Answer]:
     ordered = table.sort_by([(INDEX, "ascending"), (DIFF, "ascending")])
     rows, tags = _rows(shape, ordered), _Tags(shape, ordered)
     index, tick, diff = (ordered.column(name).to_pylist() for name in (INDEX, TICK, DIFF))
     said: list[TupleAnswer] = []
-    for at, places in groupby(range(len(rows)), key=lambda place: index[place]):
+
+    def say(place: int, op: str, old: Values | None = None) -> None:
+        about = tick[place], index[place], op, rows[place], old, tags.of(place), tags.stix(place), batch
+        said.append(TupleAnswer(shape.query, *about))
+
+    for _, places in groupby(range(len(rows)), key=lambda place: index[place]):
         gone, come = None, None
         for place in places:
             if diff[place] < 0:
@@ -303,21 +315,21 @@ def _tuples(shape: Reading, table: pa.Table) -> Iterator[Answer]:
                 come = place
         if come is None:
             assert gone is not None
-            said.append(_tuple(shape, tags, gone, tick[gone], at, "-", rows[gone]))
+            say(gone, "-")
         elif gone is None:
-            said.append(_tuple(shape, tags, come, tick[come], at, "+", rows[come]))
+            say(come, "+")
         else:
-            said.append(_tuple(shape, tags, come, tick[come], at, "=", rows[come], rows[gone]))
+            say(come, "=", rows[gone])
     yield from sorted(said, key=lambda answer: answer.op == "+")  # corrections first, then what is new
 
 
-def _told(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+def _told(shape: Reading, table: pa.Table, batch: int | None) -> Iterator[Answer]:
     """Tags where they stand in the stream, and the tuples behind them.
 
     What a query has made for a tuple is told once: a correction of the tuple that keeps it does not tell it again.
     """
     tuples = table.filter(pc.equal(table.column(KIND), "+"))
-    by_index = {answer.index: answer for answer in _tuples(shape, tuples) if isinstance(answer, TupleAnswer)}
+    by_index = {answer.index: answer for answer in _tuples(shape, tuples, batch) if isinstance(answer, TupleAnswer)}
     ordered = table.sort_by([(INDEX, "ascending"), (KIND, "descending"), (DIFF, "ascending")])
     known: set[tuple[int, str]] = set()
     said: list[tuple[int, Answer]] = []
@@ -336,21 +348,15 @@ def _told(shape: Reading, table: pa.Table) -> Iterator[Answer]:
     yield from (answer for _, answer in said)
 
 
-def _tuple(
-    shape: Reading, tags: _Tags, place: int, tick: int, index: int, op: str, row: Values, old: Values | None = None
-) -> TupleAnswer:
-    return TupleAnswer(shape.query, tick, index, op, row, old, tags.of(place), tags.stix(place))
-
-
-def _relation(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+def _relation(shape: Reading, table: pa.Table, batch: int | None) -> Iterator[Answer]:
     ordered = table.sort_by([(TICK, "ascending"), (DIFF, "ascending")])
     tick, diff = (ordered.column(name).to_pylist() for name in (TICK, DIFF))
     tags = _Tags(shape, ordered)
     for place, (row, at, sign) in enumerate(zip(_rows(shape, ordered), tick, diff, strict=True)):
-        yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row, tags.of(place))
+        yield RelationAnswer(shape.query, at, "+" if sign > 0 else "-", row, tags.of(place), batch)
 
 
-def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
+def _windows(shape: Reading, table: pa.Table, batch: int | None) -> Iterator[Answer]:
     order = [(NUMBER, "ascending"), (DIFF, "ascending")]
     if RANK in table.column_names:
         order.append((RANK, "ascending"))
@@ -365,7 +371,7 @@ def _windows(shape: Reading, table: pa.Table) -> Iterator[Answer]:
         heads = {sign: next((tick[p] for p in side if header[p]), None) for sign, side in sides.items()}
         answer = _window(shape.query, window, shown, heads)
         own = tags.of_window([p for p in sides[1] if not header[p]]) if answer.op != "-" else {}
-        said.append(replace(answer, **own) if own else answer)
+        said.append(replace(answer, **own, batch=batch))
     yield from sorted(said, key=lambda answer: answer.op == "+")
 
 

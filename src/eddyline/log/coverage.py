@@ -7,8 +7,9 @@ is laid over all tuples of the stretch as an array, and the tuples that have the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.dictionary import shipped
-from eddyline.algebra.marks import mark_of, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.log.answers import python_rows
+from eddyline.log.carried import Carried, carried_by
 from eddyline.log.detached import Detachment
 
 Array = Any
@@ -45,17 +46,27 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Tuples that follow each other in the order of arrival."""
+    """Tuples that follow each other in the order of arrival, among other rows."""
 
-    values: pa.Table
+    rows: pa.Table
+    places: Array  # where the tuples are among them
     index: Array
     tick: Array
+
+    @classmethod
+    def of(cls, values: pa.Table, index: Array, tick: Array) -> Stretch:
+        return cls(values, np.arange(len(index)), index, tick)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def slice(self, first: int, last: int) -> Stretch:
-        return Stretch(self.values.slice(first, last - first), self.index[first:last], self.tick[first:last])
+        return Stretch(self.rows, self.places[first:last], self.index[first:last], self.tick[first:last])
+
+    @cached_property
+    def values(self) -> pa.Table:
+        """Most tags do not depend on them."""
+        return self.rows.take(pa.array(self.places))
 
 
 class Coverage:
@@ -83,6 +94,10 @@ class Coverage:
         self._arrived = 0
         self._schema, self._stream, self._texts = schema, stream, texts
         self._active: list[_Active] = []
+        #: by tagger and whether they are on whole tuples, those that have not lost everything; and the latest time of
+        #: a tag that overwrites others
+        self._open: dict[tuple[str, bool], list[_Active]] = {}
+        self._overwritten: dict[tuple[str, bool], int] = {}
         self._waiting: list[Attachment] = []
         self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
         self._reached_tick = reached
@@ -90,6 +105,11 @@ class Coverage:
 
     def __len__(self) -> int:
         return len(self._active) + len(self._past) + len(self._waiting)
+
+    @property
+    def waiting_contents(self) -> list[str]:
+        """What the attachments say that have found no tuple yet."""
+        return [attachment.spec.content for attachment in self._waiting]
 
     def active(self) -> set[int]:
         """The numbers of the tags that may cover tuples which are to come."""
@@ -100,11 +120,22 @@ class Coverage:
         self._arrived += 1
         positions = tag.applies_to.positions(self._schema)
         new = _Active(self._arrived, tag, positions, condition, detached=list(detached))
+        kind = tag.tagger, new.fields is None
         if new.overwrites_any_tuple and not self._is_over(new):
-            for active in (*self._past, *self._active) if self._is_late(tag.timestamp) else self._active:
+            for active in self._may_lose(new, kind):
                 active.lose(new)
+            self._open[kind] = [active for active in self._open.get(kind, ()) if active.ended is None]
+            self._overwritten[kind] = max(tag.timestamp, self._overwritten.get(kind, tag.timestamp))
         if new.fields != frozenset():
             self._active.append(new)
+            self._open.setdefault(kind, []).append(new)
+
+    def _may_lose(self, new: _Active, kind: tuple[str, bool]) -> Sequence[_Active]:
+        """Earlier tags that may lose something: those that have anything left, unless it is from an earlier time on."""
+        since = new.tag.timestamp
+        if self._is_late(since):
+            return (*self._past, *self._active)
+        return self._active if since < self._overwritten.get(kind, since) else self._open.get(kind, ())
 
     def attach(self, attachment: Attachment) -> None:
         self._waiting.append(attachment)
@@ -134,14 +165,15 @@ class Coverage:
                 self._waiting.append(replace(attachment, spec=replace(spec, attributes=names)))
         return found
 
-    def covered(self, stretch: Stretch) -> Iterator[str | None]:
-        """The marks of each tuple of a stretch, as text."""
-        done = 0
+    def covered(self, stretch: Stretch) -> Carried:
+        """What each tuple of a stretch carries."""
+        parts, done = [], 0
         for first, attachment in self._due(stretch):
-            yield from self._laid(stretch.slice(done, first))
+            parts.append(self._laid(stretch.slice(done, first)))
             done = first
             self._make(attachment, int(stretch.index[first]), int(stretch.tick[first]))
-        yield from self._laid(stretch.slice(done, len(stretch)))
+        parts.append(self._laid(stretch.slice(done, len(stretch))))
+        return Carried.joined(parts)
 
     def passed(self, stretch: Stretch) -> None:
         """Tuples have come."""
@@ -183,29 +215,35 @@ class Coverage:
         self.arrive(tag, attachment.condition, attachment.detached)
         self.made.append((index, tag))
 
-    def _laid(self, stretch: Stretch) -> Sequence[str | None]:
+    def _laid(self, stretch: Stretch) -> Carried:
         if not len(stretch):
-            return ()
-        candidates = self._active
-        if self._past and self._is_late(int(stretch.tick.min())):
+            return Carried.nothing(0)
+        candidates, lowest = self._active, int(stretch.tick.min())
+        if self._past and self._is_late(lowest):
             candidates = sorted((*self._past, *self._active), key=lambda tag: tag.place)
+        candidates = [tag for tag in candidates if tag.end is None or tag.end > lowest]
         layers = [(tag, *tag.on(stretch, self._texts)) for tag in candidates]
         layers = [layer for layer in layers if layer[1].any()]
         self.passed(stretch)
         if not layers:
-            return [None] * len(stretch)
+            return Carried.nothing(len(stretch))
         codes = np.stack([codes for _, codes, _ in layers], axis=1)
         alike, which = np.unique(codes, axis=0, return_inverse=True)
-        texts = [
-            _text([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
+        marks = [
+            _left([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
         ]
-        return [texts[at] for at in which.ravel().tolist()]
+        return carried_by(marks, which.ravel(), stretch.tick, stretch.index)
 
     def _collect(self) -> None:
         """Tags that can cover nothing more go, and those only what is late go aside; the oldest are forgotten."""
         there = [tag for tag in self._active if not self._is_used_up(tag)]
-        self._active = [tag for tag in there if not self._is_over(tag)]
+        active = [tag for tag in there if not self._is_over(tag)]
         self._past += [tag for tag in there if self._is_over(tag)]
+        if len(active) < len(self._active):
+            self._active, self._open = active, {}
+            for tag in active:
+                if tag.ended is None:
+                    self._open.setdefault((tag.tag.tagger, tag.fields is None), []).append(tag)
         if len(self._past) > 2 * self._most:  # not one by one: each time all are looked at
             past = [tag for tag in self._past if not self._is_used_up(tag)]
             past.sort(key=lambda tag: tag.over)
@@ -237,6 +275,7 @@ class _Active:
     followed: dict[int, Any] = field(default_factory=dict)  # the values that a tag on values has settled on
     used_up: bool = False
     losses: list[tuple[int, Fields]] = field(default_factory=list)  # to tags that overwrite it, from their time on
+    ended: int | None = None  # when it has lost everything
     detached: list[Detachment] = field(default_factory=list)  # what has taken it back, from some of its objects
 
     @property
@@ -246,9 +285,9 @@ class _Active:
     @property
     def end(self) -> int | None:
         """The first tick at which it covers nothing any more; None if that is not known."""
-        ended = next((since for since, _ in self.losses if not _is_something(self._left_at(since))), None)
-        ends = [tick for tick in (self.tag.end, ended) if tick is not None]
-        return min(ends, default=None)
+        if self.ended is None:
+            return self.tag.end
+        return self.ended if self.tag.end is None else min(self.ended, self.tag.end)
 
     @property
     def over(self) -> int:
@@ -259,10 +298,12 @@ class _Active:
         """Give up what another overwrites, from its time on."""
         if not _same_kind(self.tag, self.fields, new.tag, new.fields):
             return
-        if self.fields is not None and self.fields.isdisjoint(new.fields or ()):
-            return
+        left = self._left_at(new.tag.timestamp)
+        if left is False or (isinstance(left, frozenset) and left.isdisjoint(new.fields or ())):
+            return  # it has nothing of that any more, then and later
         self.losses.append((new.tag.timestamp, new.fields))
         self.losses.sort(key=lambda loss: loss[0])
+        self.ended = next((since for since, _ in self.losses if not _is_something(self._left_at(since))), None)
 
     def _left_at(self, tick: int) -> Fields | bool:
         """The fields that it still has at a tick, None for the whole tuple; False if nothing is left."""
@@ -393,15 +434,15 @@ def _same_kind(earlier: TickTag, on: Fields, new: TickTag, new_on: Fields) -> bo
     return earlier.tagger == new.tagger and (on is None) == (new_on is None)
 
 
-def _text(marks: Sequence[tuple[_Active, Fields]]) -> str | None:
-    """The marks of a tuple, in order of arrival, less what later ones overwrite."""
+def _left(marks: Sequence[tuple[_Active, Fields]]) -> list[tuple[TickTag, Fields]]:
+    """The tags of a tuple, in order of arrival, less what later ones overwrite."""
     left: list[tuple[TickTag, Fields]] = []
     for active, fields in marks:
         new = active.tag
         if new.mode == OVERWRITE:
             left = [(tag, rest) for tag, on in left if (rest := _rest(tag, on, new, fields)) is not False]
         left.append((new, fields))
-    return written([mark_of(tag, on) for tag, on in left])
+    return left
 
 
 def _rest(tag: TickTag, on: Fields, new: TickTag, new_on: Fields) -> Any:

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eddyline.algebra.dictionary import word_of
 from eddyline.algebra.marks import MarkText, read, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Applicability, Withdrawal
+from eddyline.algebra.tag_places import USUAL, places_text
 
 Array = Any
 Fields = frozenset[int] | None
@@ -51,20 +53,33 @@ class Detached:
 
     def after(self, marks: Sequence[MarkText]) -> list[MarkText]:
         """What is left of the marks of a tuple."""
-        found = []
-        for mark in marks:
-            fields = None if mark.fields is None else frozenset(mark.fields)
-            if not self.is_about(mark.content, mark.tagger, fields, mark.is_by_value):
-                found.append(mark)
-            elif left := self.left(fields):
-                found.append(mark.on(left))
-        return found
+        return [mark for mark in map(self._after, marks) if mark is not None]
 
-    def texts_after(self, texts: pa.Array) -> pa.Array:
-        """Marks of tuples without what is taken back; computed once for each text that occurs."""
-        encoded = texts.dictionary_encode()
-        made = [written(self.after(read(text))) for text in encoded.dictionary.to_pylist()]
-        return pa.array(made, pa.string()).take(encoded.indices)
+    def _after(self, mark: MarkText) -> MarkText | None:
+        fields = None if mark.fields is None else frozenset(mark.fields)
+        if not self.is_about(mark.content, mark.tagger, fields, mark.is_by_value):
+            return mark
+        left = self.left(fields)
+        return mark.on(left) if left else None
+
+    def texts_after(self, tags: pa.Array, places: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """What tuples carry without what is taken back; computed once for what occurs together."""
+        one, other = (column.dictionary_encode() for column in (tags, places))
+        texts, beside = ([*each.dictionary.to_pylist(), None] for each in (one, other))
+        codes = [pc.fill_null(each.indices, -1).to_numpy(zero_copy_only=False) for each in (one, other)]
+        pairs, which = np.unique(np.stack(codes), axis=1, return_inverse=True)
+        made = [self._texts_after(texts[one], beside[other]) for one, other in pairs.T.tolist()]
+        chosen = pa.array(which.ravel())
+        left, where = (pa.array([pair[side] for pair in made], pa.string()).take(chosen) for side in (0, 1))
+        return left, where
+
+    def _texts_after(self, tags: str | None, places: str | None) -> tuple[str | None, str | None]:
+        if tags is None:
+            return None, None
+        marks = list(map(self._after, read(tags)))
+        where = (places or USUAL).split(" ")
+        kept = [place for mark, place in zip(marks, where, strict=True) if mark is not None]
+        return written([mark for mark in marks if mark is not None]), places_text(kept)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.key import without_key
-from eddyline.algebra.marks import MarkText
 from eddyline.algebra.retention import beyond
 from eddyline.catalog.extent import Extent
 from eddyline.errors import MissingKey, MissingTime
@@ -26,8 +25,18 @@ from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
 from eddyline.log.rows import Rows, statement_row
-from eddyline.log.said import history_name, history_rows, said_in, unsaid
-from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TICK, Segment, segment_of
+from eddyline.log.said import (
+    about,
+    history_name,
+    history_rows,
+    is_said,
+    reached_by,
+    said_in,
+    said_since,
+    taken_back,
+    unsaid,
+)
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, SEQ, TAG, TICK, Segment, segment_of
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
@@ -80,6 +89,7 @@ class Ingest:
         self._reserved: dict[str, int] = {}  # by stream, the last place in its log that somebody else may be writing at
         self._keyed: dict[str, KeyedStream] = {}  # those to which rows have come since the database was opened
         self._reading = reading
+        self._told: set[str] = set()  # streams of whose tags somebody reads the history
         self._tagged: dict[str, TaggedStream | None] = {}  # of the same streams, those that have ever had tags
 
     @property
@@ -113,7 +123,7 @@ class Ingest:
         touched: dict[str, Spans] = {}
         top: dict[str, int] = {}
         revised: dict[str, Revised] = {}
-        said: dict[str, list[MarkText]] = {}
+        said: dict[str, pa.Table] = {}
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -131,15 +141,15 @@ class Ingest:
                     revised[name] = Revised(late=late)
                 continue
             parts = [part.copied(extents[name]) for part in parts]
-            table, count, rejects = self._weighted(extents[name], parts)
+            table, tags, count, rejects = self._weighted(extents[name], parts)
             rejects += [reject for chunk in parts for reject in chunk.rejects]
             for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):
                 self._set_aside(reject)
             arrived[name] = self._journal.state(name).last_index + count
-            if tags := said_in(table):
-                said[name] = tags
-            if table.num_rows:
-                segments[name] = self._write(name, table)
+            if name in self._told and (told := said_in(table, tags)) is not None:
+                said[name] = told
+            if table.num_rows or (tags is not None and tags.num_rows):
+                segments[name] = self._write(name, table, tags)
                 if name in self._keyed:
                     tables[name] = table
                 tick, diff = table.column(TICK), table.column(DIFF)
@@ -153,9 +163,9 @@ class Ingest:
         for name, tags in said.items():  # behind the clock: tags do not move it
             history = history_name(name)
             state = self._journal.state(history)
-            rows = history_rows(tags, extents[name].schema, state)
+            rows = history_rows(tags, extents[name].schema, state.last_index)
             segments[history] = self._write(history, rows)
-            arrived[history] = state.last_index + len(tags)
+            arrived[history] = state.last_index + tags.num_rows
             touched[history] = spans_of(rows.column(TICK))
             top[history] = pc.max(rows.column(TICK)).as_py()
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
@@ -259,22 +269,63 @@ class Ingest:
         state, tagged = self._state(name), self._tags_of(extent, now=True)
         found = tagged is not None and tagged.detach(text)
         own = [part.segment for part in made if part.segment is not None]
-        segments = {name: [*own, *self._write(name, statement_row(text, extent, state, self._arrival_tick()))]}
+        row = statement_row(text, extent, state, self._arrival_tick())
+        segments = {name: [*own, *self._write(name, *_apart(row))]}
         touched = {name: joined_spans(part.touched for part in made)}
-        said = None
+        revised = sum(segment.minus for segment in own)
+        said, is_meant = None, found or bool(revised)
         if not is_conditional(text):  # what is taken back from some tuples only was said nevertheless
-            horizon = extent.horizon(state.top)
-            said = unsaid(self._storage, self._journal.state(history), what, extent.schema, horizon)
+            horizon, place = extent.horizon(state.top), state.last_seq + 1
+            is_meant = is_meant or self._was_said(state, what, horizon)
+            if name in self._told:
+                rows = about(self._storage, self._journal.state(history), what, horizon)
+                said = unsaid(rows, what, extent.schema, place)
         if said is not None:
             segments[history], touched[history] = self._write(history, said), spans_of(said.column(TICK))
-        revised = sum(segment.minus for segment in own)
         counts = {name: Revised(replaced=revised)} if revised else {}
         before = (self._clock.reached, self._clock.closed)
         arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}
         self._commit(segments, touched, None, False, before, arrived, None, None, counts)
         if own:
             self._keys_follow(name, None)
-        return revised, found or bool(revised) or said is not None
+        return revised, is_meant
+
+    def keep_history(self, extent: Extent) -> None:
+        """From now on somebody reads what is said about a stream; what was said before is put together as one step."""
+        if extent.name not in self._told:
+            self._put_together(extent)
+            self._told.add(extent.name)
+
+    def _was_said(self, state: StreamState, what: Detached, horizon: int | None) -> bool:
+        taken = taken_back(self._storage, state)
+        return any(is_said(tags, what, horizon) for tags in said_since(self._storage, state, taken))
+
+    def _put_together(self, extent: Extent) -> None:
+        """The history is written a segment of the stream at a time, and is there when all of it is."""
+        history = history_name(extent.name)
+        state, had = self._journal.state(extent.name), self._journal.state(history)
+        reached = reached_by(had)
+        taken = taken_back(self._storage, state, reached)
+        gone: list[pa.Table] = []
+        for place, what in taken if had.segments else ():
+            rows = about(self._storage, had, what, extent.horizon(state.top))
+            found = unsaid(pa.concat_tables([rows, *gone]), what, extent.schema, place)
+            gone += [] if found is None else [found]
+        segments = self._write(history, pa.concat_tables(gone)) if gone else []
+        touched = [spans_of(rows.column(TICK)) for rows in gone]
+        last, tops = had.last_index, []
+        for part, tags in enumerate(said_since(self._storage, state, taken, reached)):
+            new = history_rows(tags, extent.schema, last)
+            segments += self._write(history, new, part=f"s{part}")
+            touched.append(spans_of(new.column(TICK)))
+            tops.append(segments[-1].tick[1])
+            last += new.num_rows
+        if not segments:
+            return
+        before = (self._clock.reached, self._clock.closed)
+        arrived = {stream: each.last_index for stream, each in self._journal.streams.items()} | {history: last}
+        top = {history: max(tops)} if tops else {}
+        self._commit({history: segments}, {history: joined_spans(touched)}, None, False, before, arrived, None, top)
 
     def _tell_late(self, stream: str, made: Sequence[Made], horizon: int) -> None:
         """Which tuples an UPDATE could not revise: they would be beyond the horizon."""
@@ -304,8 +355,8 @@ class Ingest:
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
-    def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, int, list[Reject]]:
-        """The rows of the log for some rows of the input, how many tuples are new among them, and what does not fit."""
+    def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table | None, int, list[Reject]]:
+        """The rows of the log for some of the input, those of tags, how many tuples are new, and what does not fit."""
         rows = Rows(extent, chunks, self._arrival_tick())
         state = self._state(extent.name)
         settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
@@ -318,19 +369,26 @@ class Ingest:
             late = rows.inserts & (rows.tick < horizon)
             table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
         refused = [] if settled is None else list(settled.refused)
-        tagged = self._tags_of(extent, rows.tags.any())
+        tagged, tags = self._tags_of(extent, bool(rows.tags.any())), None
+        if tagged is None and rows.tags.any():
+            table, tags = _apart(table)
         if tagged is not None:
             places = np.flatnonzero(rows.tags)
-            table = tagged.marked(
+            table, tags = tagged.marked(
                 table, rows.has_tick[places], state, lambda at, reason: refused.append((int(places[at]), reason))
             )
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
-        return table, int((rows.inserts & ~late).sum()), rejects
+        return table, tags, int((rows.inserts & ~late).sum()), rejects
 
     def active_tags(self, extent: Extent) -> set[int]:
         """The numbers of the tags of a stream that may cover tuples which are to come."""
         tagged = self._tags_of(extent)
         return set() if tagged is None else tagged.active()
+
+    def waiting_tags(self, extent: Extent) -> list[str]:
+        """What the attachments to a stream say that have found no tuple yet."""
+        tagged = self._tags_of(extent)
+        return [] if tagged is None else tagged.waiting
 
     def _tags_of(self, extent: Extent, now: bool = False) -> TaggedStream | None:
         """What is known of the tags of a stream; None if it has never had any, and has none `now`."""
@@ -360,23 +418,36 @@ class Ingest:
             return self._now()
         return self._clock.reached or 0
 
-    def _write(self, stream: str, table: pa.Table) -> list[Segment]:
-        """New tuples and revisions go into segments of their own: the zone maps of the first stay narrow."""
+    def _write(self, stream: str, table: pa.Table, tags: pa.Table | None = None, part: str = "") -> list[Segment]:
+        """New tuples, revisions and tags go into segments of their own: the zone maps of the first stay narrow, and
+        nobody has to read past the last. `part` tells files apart where one entry is written in several."""
         number = self._journal.number + 1  # of the entry that will name them: no other has segments of that name
-        fresh = pc.or_(pc.equal(table.column(OP), "+"), pc.equal(table.column(DIFF), 0))
+        fresh = pc.equal(table.column(OP), "+") if table.num_rows else pa.scalar(True)
+        parts = [("", table), ("t", table.slice(0, 0) if tags is None else tags)]
+        if table.num_rows and not pc.all(fresh).as_py():
+            parts[:1] = [("", table.filter(fresh)), ("r", table.filter(pc.invert(fresh)))]
         segments = []
-        parts = (
-            [("", table)]
-            if pc.all(fresh).as_py()
-            else [("", table.filter(fresh)), ("r", table.filter(pc.invert(fresh)))]
-        )
-        for mark, part in parts:
-            if part.num_rows:
-                if MARKS in part.column_names and part.column(MARKS).null_count == part.num_rows:
-                    part = part.drop_columns([MARKS])
-                path = f"streams/{stream}/{number:012d}{mark}.parquet"
-                segments.append(segment_of(path, self._storage.write_table(path, part), part))
+        for mark, rows in parts:
+            if rows.num_rows:
+                path = f"streams/{stream}/{number:012d}{mark}{part}.parquet"
+                stored = _with_marks(rows)
+                if mark == "t":
+                    nothing = [TAG] if stored.column(TAG).null_count == stored.num_rows else []
+                    stored = stored.drop_columns([DIFF, OP, *nothing])
+                segments.append(segment_of(path, self._storage.write_table(path, stored), rows))
         return segments
+
+
+def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Rows without tags, and the tags as they came."""
+    is_tag = pc.equal(rows.column(DIFF), 0)
+    return rows.filter(pc.invert(is_tag)), rows.select([SEQ, INDEX, TICK, DIFF, OP, TAG]).filter(is_tag)
+
+
+def _with_marks(rows: pa.Table) -> pa.Table:
+    """Without the columns for them, if there are none."""
+    has_none = MARKS in rows.column_names and rows.column(MARKS).null_count == rows.num_rows
+    return rows.drop_columns([MARKS, PLACES]) if has_none else rows
 
 
 def revised_by(table: pa.Table, segments: Sequence[Segment], closed: int | None) -> Revised:

@@ -58,7 +58,7 @@ class KeyedStream:
         parts = [(np.empty(0, np.int64),) * 3 + (np.empty(0, np.int8), np.empty(0, np.uint64))]
         for segment in state.segments:
             # What took a version within the horizon away has that version's tick, so it is in no segment beyond.
-            if segment.tick[1] >= horizon:
+            if segment.tick[1] >= horizon and not segment.only_tags:
                 table = self._storage.read_table(segment.path, [SEQ, INDEX, TICK, DIFF, *self._names])
                 table = table.filter(pc.not_equal(table.column(DIFF), 0))
                 system = (table.column(name).to_numpy() for name in (SEQ, INDEX, TICK, DIFF))

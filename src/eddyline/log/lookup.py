@@ -47,7 +47,7 @@ def _rows(storage: Storage, segments: Sequence[Segment], by: str, wanted: Any, s
     fields = [SYSTEM.field(name) for name in (SEQ, INDEX, TICK, DIFF)]
     found = [pa.schema([*fields, *schema]).empty_table()]
     numbers = pa.array(wanted, pa.int64())
-    for segment in segments:
+    for segment in (each for each in segments if not each.only_tags):
         table = storage.read_table(segment.path, found[0].column_names)
         tuples = pc.and_(pc.is_in(table.column(by), value_set=numbers), pc.not_equal(table.column(DIFF), 0))
         found.append(table.filter(tuples))

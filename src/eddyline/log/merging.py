@@ -18,6 +18,7 @@ from eddyline.errors import StorageUnusable
 from eddyline.log.adding import added_up, is_added_up
 from eddyline.log.answers import QUERY, committed_late, is_shared, with_batch
 from eddyline.log.dealt import SUFFIX, Dealt, is_dealt
+from eddyline.log.remade import Remade, what_counts
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
 
@@ -34,6 +35,7 @@ class Merge:
     log: str  # of a stream or a stage
     parts: tuple[Segment, ...]
     path: str
+    remade: Remade = ()  # stretches of its log that do not count where they are older
 
     def run(self, storage: Storage) -> int:
         """Write the merged file and give its size; runs in a worker.
@@ -43,7 +45,8 @@ class Merge:
         """
         try:
             if is_added_up(self.log):
-                return storage.write_table(self.path, added_up([storage.read_table(part.path) for part in self.parts]))
+                tables = [what_counts(storage.read_table(part.path), part, self.remade) for part in self.parts]
+                return storage.write_table(self.path, added_up(tables))
             late = {part.path: batch for part in self.parts if (batch := self._committed_late(part)) is not None}
             parts = [part.path for part in self.parts]
             if is_dealt(self.path):
@@ -106,10 +109,14 @@ class Limits:
 
 def merges(log: str, folder: str, segments: Sequence[Segment], limits: Limits) -> list[Merge]:
     """What is worth merging. New tuples and revisions stay apart: the zone maps of the first are narrow, and only who
-    reads the second pays for cancelling weights. Rows that are written once stay so."""
+    reads the second pays for cancelling weights. So do tags, which few read. Rows that are written once stay so, those
+    with tags among themselves.
+    """
     found = []
-    for revising, dealt in product((False, True), (False, True)):
-        alike = [s for s in segments if bool(s.minus) == revising and is_dealt(s.path) == dealt]
+    kinds = product((False, True), (False, True), ((False, None), (True, False), (True, True)))
+    for revising, tags, (dealt, marked) in kinds:
+        kind = [s for s in segments if bool(s.minus) == revising and s.only_tags == tags and is_dealt(s.path) == dealt]
+        alike = [s for s in kind if marked in (None, s.marked)]
         for run in _runs(alike, limits):
             path = f"{folder}/{MERGED}{uuid.uuid4().hex}{SUFFIX if dealt else '.parquet'}"
             found.append(Merge(log, tuple(run), path))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from eddyline.log.remade import Remade, still_needed
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.segment import Exchange, Segment
 from eddyline.log.storage import Storage
@@ -28,6 +29,7 @@ class StageResult:
     `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began. Where each
     member of a query class counts for itself, `numbers` say how far each had come before the batch that wrote them.
     A log that is written `anew` holds nothing of what it held before; put together, `since` is the batch that did so.
+    Of the stretches that are `remade`, too, it holds nothing from before the batch that they name.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -41,6 +43,7 @@ class StageResult:
     withheld: tuple[Stretch, ...] = ()  # where corrections are that are not shown yet, in all
     anew: bool = False
     since: int = -1
+    remade: Remade = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +58,7 @@ class StageResult:
             **({"withheld": [list(stretch) for stretch in self.withheld]} if self.withheld else {}),
             "anew": self.anew,
             "since": self.since,
+            **({"remade": [list(one) for one in self.remade]} if self.remade else {}),
         }
 
     @classmethod
@@ -65,7 +69,8 @@ class StageResult:
         counts = value["plus"], value["minus"]
         withheld = tuple((low, high, count) for low, high, count in value.get("withheld", ()))
         made = cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, withheld)
-        return replace(made, anew=value.get("anew", False), since=value.get("since", -1))
+        remade = tuple((low, high, batch) for low, high, batch in value.get("remade", ()))
+        return replace(made, anew=value.get("anew", False), since=value.get("since", -1), remade=remade)
 
     @property
     def files(self) -> list[str]:
@@ -161,9 +166,13 @@ class Results:
     def take(self, record: Record) -> None:
         for name, added in record.stages.items():
             had = self.stages.get(name, StageResult())
+            segments = added.segments if added.anew else (*had.segments, *added.segments)
+            # a lane may have begun it in an earlier batch
+            remade = (*had.remade, *((low, high, record.batch) for low, high, _ in added.remade))
             self.stages[name] = replace(
                 added,
-                segments=added.segments if added.anew else (*had.segments, *added.segments),
+                segments=segments,
+                remade=still_needed(remade, segments) if remade else (),
                 plus=had.plus + added.plus,
                 minus=had.minus + added.minus,
                 numbers=added.numbers or had.numbers,
@@ -194,7 +203,8 @@ class Results:
         for name, exchange in exchanges.items():
             if name in self.stages:
                 stage = self.stages[name]
-                self.stages[name] = replace(stage, segments=tuple(exchange.applied(stage.segments)))
+                segments = tuple(exchange.applied(stage.segments))
+                self.stages[name] = replace(stage, segments=segments, remade=still_needed(stage.remade, segments))
 
     def rest_on(self, base: Results) -> None:
         """Take over the segments of a snapshot; what was added after it stays as it is, and what went is gone."""

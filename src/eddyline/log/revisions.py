@@ -85,9 +85,6 @@ class Revisions:
         root = self._in_log.copy()
         root[here] = np.flatnonzero(inserted)[refs[here] - state.last_index - 1]
         self._ticks = np.concatenate([rows.tick, self._old.column(TICK).to_numpy(), [LOWEST]])  # of the place -1 too
-        # a replacement without a time of its own stays where the tuple is
-        stays = rows.replaces[positions] & ~rows.has_tick[positions]
-        self._ticks[positions[stays]] = self._ticks[root[stays]]
         self._exists = exists
         self.previous = np.full(len(refs), -1, dtype=np.int64)
         self._version = np.full(len(refs), -1, dtype=np.int64)  # what stands there, or stood last
@@ -103,6 +100,11 @@ class Revisions:
         horizon, deletes = self._horizon[positions], self._rows.deletes[positions]
         first = np.ones(len(refs), dtype=bool)
         first[1:] = refs[1:] != refs[:-1]
+        # A replacement without a time of its own stays where its tuple is: where the latest one with a time that can
+        # change it put it, or where it was before all of them.
+        stays = self._rows.replaces[positions] & ~self._rows.has_tick[positions]
+        puts = ~deletes & ~stays & (self._ticks[positions] >= horizon)
+        self._ticks[positions[stays]] = self._ticks[_latest_before(puts, positions, first, root)][stays]
         # a replacement that would end up beyond the horizon changes nothing, whatever it refers to
         changes = deletes | (self._ticks[positions] >= horizon)
         version = _latest_before(changes & ~deletes, positions, first, root)

@@ -16,6 +16,7 @@ from eddyline.log.journal import StreamState
 from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, SYSTEM, TAG, TICK
 from eddyline.sources.arrival import Reject, said_by
 from eddyline.sources.chunk import Chunk
+from eddyline.sources.kinds import Kinds
 
 Array = Any
 
@@ -26,22 +27,18 @@ class Rows:
     def __init__(self, extent: Extent, chunks: Sequence[Chunk], arrival_tick: int) -> None:
         self._chunks = chunks
         self.values = pa.concat_tables([chunk.values for chunk in chunks]).cast(arrow_schema(extent.schema))
-        self.op = pa.chunked_array([chunk.op for chunk in chunks]).combine_chunks()
-        self.tag = pa.chunked_array([chunk.tag for chunk in chunks]).combine_chunks()
-        self.inserts, self.replaces, self.deletes, self.tags = (self._which(mark) for mark in "+=-#")
+        self.op = _one([chunk.op for chunk in chunks])
+        self.tag = _one([chunk.tag for chunk in chunks])
+        kinds = Kinds(self.op)
+        self.inserts, self.replaces, self.deletes, self.tags = map(kinds.which, "+=-#")
         self.revisions = self.replaces | self.deletes
-        tick = pa.chunked_array([chunk.tick for chunk in chunks]).combine_chunks()
+        tick, ref = _one([chunk.tick for chunk in chunks]), _one([chunk.ref for chunk in chunks])
         self.has_tick = pc.is_valid(tick).to_numpy(zero_copy_only=False)
-        self.tick = pc.fill_null(tick, arrival_tick).to_numpy(zero_copy_only=False)
-        self.ref = pc.fill_null(pa.chunked_array([chunk.ref for chunk in chunks]).combine_chunks(), 0).to_numpy(
-            zero_copy_only=False
-        )
+        self.tick = _filled(tick, arrival_tick)
+        self.ref = np.zeros(len(ref), np.int64) if ref.null_count == len(ref) else _filled(ref, 0)
 
     def __len__(self) -> int:
         return len(self.inserts)
-
-    def _which(self, mark: str) -> Array:
-        return pc.equal(self.op, mark).to_numpy(zero_copy_only=False)
 
     def by_index(self, revises: Array, ref: Array, refused: Array) -> None:
         """What some rows said by key is said by index; a tuple that was there already is replaced.
@@ -88,6 +85,18 @@ class Rows:
         raise AssertionError("a position behind the last row")
 
 
+def _one(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Arrays one behind the other; texts that are numbered in some of them only are texts."""
+    if len(arrays) == 1:
+        return arrays[0]
+    types = {array.type for array in arrays}
+    return pa.concat_arrays(arrays if len(types) == 1 else [array.cast(pa.string()) for array in arrays])
+
+
+def _filled(numbers: pa.Array, otherwise: int) -> Array:
+    return (pc.fill_null(numbers, otherwise) if numbers.null_count else numbers).to_numpy(zero_copy_only=False)
+
+
 def _counted(rows: Array) -> Array:
     """How many there were up to each row."""
     return np.arange(1, len(rows) + 1) if rows.all() else np.cumsum(rows)
@@ -112,6 +121,12 @@ def log_table(
     seq: Array, index: Array, tick: Array, diff: Array, op: Array, ref: Array, tag: Array, values: pa.Table
 ) -> pa.Table:
     system = {SEQ: seq, INDEX: index, TICK: tick, DIFF: diff, OP: op, REF: ref, TAG: tag}
-    columns = [pa.array(array).cast(SYSTEM.field(name).type) for name, array in system.items()]
-    fields = [*(SYSTEM.field(name) for name in system), *values.schema]
+    columns = [_column(array, SYSTEM.field(name).type) for name, array in system.items()]
+    fields = [*(pa.field(name, column.type) for name, column in zip(system, columns, strict=True)), *values.schema]
     return pa.table([*columns, *values.columns], schema=pa.schema(fields))
+
+
+def _column(array: Array, type_: pa.DataType) -> pa.Array:
+    """Texts may be numbers of a dictionary."""
+    column = array if isinstance(array, pa.Array | pa.ChunkedArray) else pa.array(array)
+    return column if pa.types.is_dictionary(column.type) or column.type == type_ else column.cast(type_)

@@ -9,10 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.errors import StorageUnreadable
+
 #: the columns that every segment of a stream has beside the stream's own
 SEQ, INDEX, TICK, DIFF, OP, REF, TAG = "_seq", "_index", "_tick", "_diff", "_op", "_ref", "_tag"
-#: the marks of each tuple, in those segments of a stream of which a tuple has any
-MARKS = "_tags"
+#: the marks of each tuple and where its tags stand, in those segments of a stream of which a tuple has any, and tags
+#: with all that they apply to, in those of tags
+MARKS, PLACES = "_tags", "_tag_places"
 SYSTEM = pa.schema(
     [
         pa.field(SEQ, pa.int64()),  # place in the log, from 1
@@ -21,9 +24,13 @@ SYSTEM = pa.schema(
         pa.field(DIFF, pa.int8()),  # +1 the tuple is there from here on, -1 no longer, 0 it is a tick-tag
         pa.field(OP, pa.string()),  # what the source sent: + - = #
         pa.field(REF, pa.int64()),  # the index that - and = revise
-        pa.field(TAG, pa.string()),  # a tick-tag as JSON
+        pa.field(TAG, pa.string()),  # a statement on tags
     ]
 )
+
+
+#: how tags are kept in segments that have any; the first way was with their numbers in the texts
+_WAY = 2
 
 
 @dataclass(frozen=True)
@@ -47,10 +54,24 @@ class Segment:
         for name in ("tags", "marked", "only_marks"):  # most have none, and there are many segments
             if not value[name]:
                 del value[name]
+        if self.marked:
+            value["marked"] = _WAY
         return value
+
+    @property
+    def only_tags(self) -> bool:
+        """Whether its rows are tick-tags, of which tuples know nothing."""
+        return 0 < self.tags == self.rows
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Segment:
+        if "marked" in value:
+            if value["marked"] is True or value["marked"] != _WAY:
+                raise StorageUnreadable(
+                    f"{value['path']} keeps tags in the way of another version of Eddyline",
+                    hint="open the database with that version, or send the data again to a new one",
+                )
+            value = {**value, "marked": True}
         pairs = {key: tuple(value[key]) for key in ("seq", "index", "tick", "place") if value.get(key) is not None}
         return cls(**{**value, **pairs})
 
@@ -75,7 +96,7 @@ def bounds_of(table: pa.Table, column: str) -> tuple[int, int]:
 
 
 def segment_of(path: str, size: int, table: pa.Table) -> Segment:
-    """The zone map of a table that was written there."""
+    """The zone map of a table that was written there; columns that say the same in every row may have been left out."""
     minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
     tags = pc.sum(pc.equal(table.column(DIFF), 0)).as_py() or 0
     return Segment(
@@ -87,5 +108,5 @@ def segment_of(path: str, size: int, table: pa.Table) -> Segment:
         bounds_of(table, TICK),
         minus,
         tags=tags,
-        marked=MARKS in table.column_names,
+        marked=MARKS in table.column_names and table.column(MARKS).null_count < table.num_rows,
     )

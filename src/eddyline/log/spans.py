@@ -13,6 +13,8 @@ from eddyline.log.journal import Spans
 Array = Any
 #: how many stretches an entry keeps apart
 _SPANS = 32
+#: how many stretches of single places are kept apart
+PLACES = 64
 
 
 def spans_of(ticks: Array, most: int = _SPANS) -> Spans:
@@ -25,6 +27,16 @@ def spans_of(ticks: Array, most: int = _SPANS) -> Spans:
     if not len(values):
         return ()
     return _few(values, values, most)
+
+
+def spans_of_places(places: Array, most: int = PLACES) -> Spans:
+    """The same for places in any order, as a numpy array; of these more stretches are kept apart.
+
+    >>> spans_of_places(np.array([9, 2, 1, 3, 2]))
+    ((1, 3), (9, 9))
+    """
+    values = np.unique(places)
+    return _few(values, values, most) if len(values) else ()
 
 
 def joined_spans(some: Iterable[Spans], most: int = _SPANS) -> Spans:

@@ -19,10 +19,11 @@ from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.gathering import tables_of
 from eddyline.columnar.types import arrow_schema
+from eddyline.log.carried import Carried, numbered
 from eddyline.log.detached import Detached
 from eddyline.log.journal import Spans
 from eddyline.log.rows import log_table
-from eddyline.log.segment import MARKS, TICK, Segment, segment_of
+from eddyline.log.segment import MARKS, PLACES, TICK, Segment, segment_of
 from eddyline.log.spans import spans_of
 from eddyline.log.storage import Storage
 from eddyline.sources.arrival import said_by
@@ -63,7 +64,7 @@ class Made:
 def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: int) -> Iterator[Made]:
     """Write revisions of tuples: `_index`, `_tick` and the values of each; then, if it is replaced, the new ones.
 
-    Behind them may be the marks of a tuple, which it keeps.
+    Behind them may be the marks of a tuple and where its tags stand, which it keeps.
     """
     place = statement.first + task * statement.places
     for found in tables_of(batches, _TUPLES):
@@ -76,16 +77,18 @@ def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: 
 
 def _without_tags(found: pa.Table, statement: Statement, detached: Detached, place: int) -> Iterator[Made]:
     """Tuples that carry what is taken back, once with it and once without; others stay as they are."""
-    before = found.column(MARKS).combine_chunks()
-    after = detached.texts_after(before)
-    changed = pc.or_kleene(pc.is_null(after), pc.not_equal(before, after))
-    found, before, after = found.filter(changed), before.filter(changed), after.filter(changed)
+    before = [found.column(name).combine_chunks() for name in (MARKS, PLACES)]
+    after = detached.texts_after(*before)
+    changed = pc.or_kleene(pc.is_null(after[0]), pc.not_equal(before[0], after[0]))
+    found = found.filter(changed)
     if not found.num_rows:
         return
     values, tick = _values(found, 2, arrow_schema(statement.extent.schema)), found.column(1).to_numpy()
     table = _rows(found.column(0).to_numpy(), [tick, tick], [values, values], place)
     order = np.arange(2 * found.num_rows).reshape(2, found.num_rows).T.ravel()
-    table = table.append_column(MARKS, pa.concat_arrays([before, after]).take(pa.array(order)))
+    for name, was, becomes in zip((MARKS, PLACES), before, after, strict=True):
+        both = pa.concat_arrays([was.filter(changed), becomes.filter(changed)])
+        table = table.append_column(name, numbered(both.take(pa.array(order))))
     path = _named(statement)
     segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
     yield Made(replace(segment, only_marks=True), spans_of(table.column(TICK)))
@@ -95,7 +98,7 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
     extent = statement.extent
     schema = arrow_schema(extent.schema)
     width = len(schema)
-    replaces = found.num_columns - (MARKS in found.column_names) > 2 + width
+    replaces = found.num_columns - 2 * (MARKS in found.column_names) > 2 + width
     late: pa.Table | None = None
     ticks = [found.column(1).to_numpy()]
     if replaces:
@@ -121,7 +124,9 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
     table = _rows(found.column(0).to_numpy(), ticks, versions, place)
     if MARKS in found.column_names and found.column(MARKS).null_count < found.num_rows:
         each = pa.array(np.repeat(np.arange(found.num_rows), len(versions)))
-        table = table.append_column(MARKS, found.column(MARKS).take(each))
+        carried = Carried(numbered(found.column(MARKS)), numbered(found.column(PLACES))).take(each)
+        carried = carried.moved(table.column(TICK).to_numpy() - np.repeat(ticks[0], len(versions)))
+        table = table.append_column(MARKS, carried.tags).append_column(PLACES, carried.places)
     path = _named(statement)
     segment = segment_of(path, Storage(statement.root).write_table(path, table), table)
     yield Made(segment, spans_of(table.column(TICK)), int(ticks[1].max()) if replaces else None)

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
@@ -22,10 +21,15 @@ from eddyline.algebra.marks import is_marks
 from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.log.dealt import Dealt, is_dealt
 from eddyline.log.referred import OpenedReferred, referred
-from eddyline.log.segment import INDEX, MARKS, SEQ
+from eddyline.log.segment import INDEX, SEQ
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 #: files that are being written end so; nobody reads them
 UNFINISHED = ".unfinished"
+#: rows by which it is told whether texts repeat
+_LOOKED_AT = 1_000
 #: of a merged file; a window reads the groups that its ticks are in
 _ROWS_OF_A_GROUP = 65_536
 #: columns that go up row by row
@@ -123,7 +127,7 @@ class Storage:
                 table,
                 file,
                 compression=_compressions(table.schema),
-                use_dictionary=_worth_a_dictionary(table.schema),
+                use_dictionary=_worth_a_dictionary(table.schema, table),
                 write_statistics=_with_bounds(table.schema) if order is None else [order],
                 row_group_size=None if order is None else _ROWS_OF_A_GROUP,
                 column_encoding=_encodings(table.schema, order is not None),
@@ -174,11 +178,32 @@ class Storage:
             table = self.read_dealt(name).table(columns if rows is None else None)
             return table if rows is None else table.filter(rows).select(columns or table.column_names)
         try:
-            return pq.read_table(
-                self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local, filters=rows
+            return as_texts(
+                pq.read_table(
+                    self.path(name), columns=columns, filesystem=self._fs, memory_map=self.local, filters=rows
+                )
             )
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(self.path(name), problem) from problem
+
+    def different_texts(self, name: str, column: str, most: int) -> tuple[str, ...] | None:
+        """The different texts of a column, which a Parquet file of ours has numbered; None if there are more. A file
+        without the column has none."""
+        found: dict[str, None] = {}
+        try:
+            with self._fs.open_input_file(self.path(name)) as file:
+                told = pq.read_metadata(file)
+                if column not in told.schema.to_arrow_schema().names:
+                    return ()
+                opened = pq.ParquetFile(file, metadata=told, read_dictionary=[column])
+                for group in range(opened.num_row_groups):
+                    for part in opened.read_row_group(group, [column]).column(0).chunks:
+                        found |= dict.fromkeys(part.dictionary.to_pylist())
+                    if len(found) > most:
+                        return None
+        except (pa.ArrowException, OSError) as problem:
+            raise unreadable(self.path(name), problem) from problem
+        return tuple(found)
 
     def batches(self, name: str, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
         """A Parquet file of ours, so many rows at a time."""
@@ -190,6 +215,8 @@ class Storage:
 
     def dataset(self, paths: Sequence[str]) -> ds.Dataset:
         """Parquet files as one table, of which only what is asked for is read; the paths are those of `path`."""
+        import pyarrow.dataset as ds  # brings pandas along, half of what it takes to start a process beside Spark
+
         try:
             schema = pq.read_schema(paths[0], filesystem=self._fs)
             return ds.dataset(list(paths), format="parquet", filesystem=self._fs, schema=schema)
@@ -199,7 +226,7 @@ class Storage:
     def read_tables(self, names: Sequence[str]) -> pa.Table:
         """Parquet files as one table that is in memory."""
         own = [self.path(name) for name in names if referred(name) is None]
-        tables = [self.dataset(own).to_table()] if own else []
+        tables = [as_texts(self.dataset(own).to_table())] if own else []
         tables += [self.read_table(name) for name in names if referred(name) is not None]
         return pa.concat_tables(tables, promote_options="default")
 
@@ -232,7 +259,7 @@ class Storage:
                     column_encoding=_encodings(schema, False),
                 ) as writer:
                     for gathered in _gathered(files, schema, [partial(mend, part) for part in parts]):
-                        writer.write_table(gathered, row_group_size=_ROWS_OF_A_GROUP)
+                        writer.write_table(gathered.unify_dictionaries(), row_group_size=_ROWS_OF_A_GROUP)
                 return int(sink.tell())
         except pa.ArrowException as problem:  # a part that is damaged
             raise StorageUnusable(f"{self.path(name)} cannot be written: {problem}") from problem
@@ -323,6 +350,15 @@ def _gathered(
         yield pa.concat_tables(waiting)
 
 
+def as_texts(table: pa.Table) -> pa.Table:
+    """Texts that a file has as numbers of a dictionary, as texts."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            texts = table.column(at).cast(field.type.value_type)
+            table = table.set_column(at, pa.field(field.name, texts.type), texts)
+    return table
+
+
 def unreadable(path: str, problem: BaseException) -> StorageUnusable:
     """A file that is gone or damaged does not come back; a file system that does not answer may."""
     lasting = isinstance(problem, FileNotFoundError) or not isinstance(problem, OSError)
@@ -355,15 +391,24 @@ def _encodings(schema: pa.Schema, ordered: bool) -> dict[str, str] | None:
     return encodings or None
 
 
-def _worth_a_dictionary(schema: pa.Schema) -> list[str]:
-    """Texts repeat; numbers and times are read faster as they are. Marks have numbers in them that do not repeat."""
-    return [field.name for field in schema if pa.types.is_string(field.type) and not _is_marks(field.name)]
+def _worth_a_dictionary(schema: pa.Schema, rows: pa.Table | None = None) -> list[str]:
+    """Texts repeat; numbers and times are read faster as they are. Marks that tell their tags apart do not repeat."""
+    texts = [field for field in schema if _is_text(field.type)]
+    return [field.name for field in texts if not (is_marks(field.name) and _differ(field, rows))]
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_dictionary(type_))
+
+
+def _differ(field: pa.Field, rows: pa.Table | None) -> bool:
+    """Whether most texts of a column are different, by the look of the first."""
+    if rows is None:
+        return False
+    some = rows.column(field.name).slice(0, _LOOKED_AT)
+    return bool(2 * pc.count_distinct(some, mode="only_valid").as_py() > len(some) - some.null_count)
 
 
 def _compressions(schema: pa.Schema) -> dict[str, str]:
     """What is alike but for a number in it takes half the room this way, and no more time."""
-    return {field.name: "zstd" if _is_marks(field.name) else "lz4" for field in schema}
-
-
-def _is_marks(name: str) -> bool:
-    return name == MARKS or is_marks(name)
+    return {field.name: "zstd" if is_marks(field.name) else "lz4" for field in schema}

@@ -12,7 +12,7 @@ from eddyline.log.storage import UNFINISHED, Storage
 
 STREAMS, RESULTS = "streams", "results"
 #: what begins with the number of an entry (streams) or of a batch (results)
-_NUMBERED = re.compile(r"(\d{12})(r|-[0-9a-f]{32})?\.(?:parquet|dealt)")
+_NUMBERED = re.compile(r"(\d{12})([rt]|-[0-9a-f]{32})?\.(?:parquet|dealt)")
 #: a file that is being written for longer than that is not finished by anybody
 _ABANDONED = 24 * 3600.0
 #: by how much the clock of the files may be behind ours

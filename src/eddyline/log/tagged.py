@@ -1,8 +1,9 @@
 """The tags of streams as rows come in: each tuple is written down with the tags that cover it.
 
-Tick-tags stand in the log as they came (`#`), and the marks of a tuple in a column that only segments have in which a
-tuple has any. What is known of the tags that can still cover something follows from the log alone, and is put together
-from it when a database is opened again.
+Tick-tags are rows of the log (`#`), in segments of their own, with all that they say; the marks of a tuple stand in a
+column that only segments have in which a tuple has any, and where their tags stand in another. What is known of the
+tags that can still cover something follows from the log alone, and is put together from it when a database is opened
+again.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,25 +21,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
-from eddyline.algebra.marks import mark_of, read, written
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
+from eddyline.algebra.tag_places import HERE, number_of, told_apart
 from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidTag
+from eddyline.log.carried import Carried, numbered, told_by
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
 from eddyline.log.detached import DETACH, detachment
-from eddyline.log.isolated import Isolated, Said, said_by
+from eddyline.log.isolated import Isolated, Run, Said, said_by
 from eddyline.log.journal import StreamState
-from eddyline.log.segment import DIFF, INDEX, MARKS, OP, SEQ, TAG, TICK, Segment
+from eddyline.log.picking import Picking
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK, Segment
 from eddyline.log.storage import Storage
 
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+#: what stands in place of it where an attachment has become a tag
+_MADE = "MADE"
 _NONE = pa.array([], pa.int64())
-#: bits for the number of tags between two tuples
-_TAGS_BETWEEN = 20
+_NO_TEXT = pa.scalar(None, pa.string())
+_SYSTEM = [SEQ, INDEX, TICK, DIFF, OP, TAG]
+#: of so many different words it is known what they mean
+_MOST_WORDS = 10_000
 
 
 class TagReading(Protocol):
@@ -45,6 +53,9 @@ class TagReading(Protocol):
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
         """The tag that a source's row says; raises InvalidTag."""
+
+    def way(self) -> object:
+        """Something that is another one when tags that say the same mean something else."""
 
     def texts(self, schema: Schema) -> Sequence[ValueText]:
         """How values of the fields are written, for patterns."""
@@ -86,6 +97,8 @@ class TaggedStream:
     def __init__(self, extent: Extent, state: StreamState, storage: Storage, reading: TagReading) -> None:
         """`state` is that of the stream now: what its log has is taken in again, from the first tag on."""
         self._extent, self._storage, self._reading = extent, storage, reading
+        self._way: object = None  # in which words are understood …
+        self._words: dict[str, Said | None] = {}  # … and what is known of some
         self._put_together(state)
 
     def _put_together(self, state: StreamState, kept_from: int | None = None) -> None:
@@ -97,13 +110,18 @@ class TaggedStream:
         self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         for rows in () if first is None else _since(first, state, storage, extent):
-            self._covered(rows, lambda place, problem: None)
+            self._covered(rows, _Kinds(rows), lambda place, problem: None, again=True)
         self._coverage.made.clear()
         self._coverage.forget_before(extent.horizon(state.top))
 
     def __len__(self) -> int:
         """How many tags are kept, because they can still cover something."""
         return len(self._coverage)
+
+    @property
+    def waiting(self) -> list[str]:
+        """What the attachments say that have found no tuple yet."""
+        return self._coverage.waiting_contents
 
     def active(self) -> set[int]:
         """The numbers of the tags that may cover tuples which are to come."""
@@ -115,36 +133,43 @@ class TaggedStream:
 
     def marked(
         self, rows: pa.Table, has_tick: Array, state: StreamState, set_aside: Callable[[int, str], None]
-    ) -> pa.Table:
-        """Rows of the log with the marks of their tuples, and without tags that mean nothing, which are set aside.
+    ) -> tuple[pa.Table, pa.Table]:
+        """Rows of the log with the marks of their tuples, and what is written down of tags.
 
-        `has_tick`: which of the tags among them have a time of their own. `set_aside` is told which tag it is, from 0.
+        `has_tick`: which of the tags among them have a time of their own. Tags that mean nothing are set aside;
+        `set_aside` is told which tag it is, from 0.
         """
         rows = _with_times(rows, has_tick, state.top)
-        self._reach_back(rows, state)
+        kinds = _Kinds(rows)
+        self._reach_back(rows, kinds, state)
         wrong: list[int] = []
 
         def refused(place: int, problem: InvalidTag) -> None:
             wrong.append(place)
             set_aside(int(np.searchsorted(places, place)), problem.message)
 
-        places = np.flatnonzero(_is(rows, OP, "#"))
-        new, told = self._covered(rows, refused)
-        marks = self._of_all(rows, new, told, state)
-        if marks.null_count < len(marks):
-            rows = rows.append_column(MARKS, marks)
-        self._coverage.forget_before(self._extent.horizon(_top(rows, state.top)))
+        places = kinds.tags
+        new, told = self._covered(rows, kinds, refused)
+        self._coverage.forget_before(self._extent.horizon(_top(rows, kinds, state.top)))
+        made, self._coverage.made = self._coverage.made, []
+        if not wrong and not made and not len(kinds.revised):  # there is nothing but new tuples and tags
+            return _with(_tuples(rows, kinds.new), new), _written(rows, places, told)
+        rows = _with(rows, self._of_all(rows, kinds, new, told, state))
         if wrong:
             kept = np.ones(rows.num_rows, bool)
             kept[wrong] = False
             rows = rows.filter(pa.array(kept))
-        made, self._coverage.made = self._coverage.made, []
-        return self._with_made(rows, made) if made else rows
+        rows = self._with_made(rows, made) if made else rows
+        kinds = _Kinds(rows)
+        told = Carried(*(numbered(rows.column(name)).take(pa.array(kinds.tags)) for name in (MARKS, PLACES)))
+        others = rows.filter(pc.not_equal(rows.column(DIFF), 0))
+        return others, _written(rows.drop_columns([MARKS, PLACES]), kinds.tags, told)
 
-    def _reach_back(self, rows: pa.Table, state: StreamState) -> None:
+    def _reach_back(self, rows: pa.Table, kinds: _Kinds, state: StreamState) -> None:
         """Tags are at hand that may cover the tuples that come late, and stay so until all have come."""
-        lowest = pc.min(rows.column(TICK).filter(pc.equal(rows.column(OP), "+"))).as_py()
         forgotten = self._coverage.forgotten
+        came = rows.column(TICK).to_numpy()[kinds.new]
+        lowest = int(came.min()) if len(came) else None
         if lowest is not None and forgotten is not None and lowest < forgotten:
             self._put_together(state, lowest)
         self._coverage.kept_from = lowest
@@ -153,13 +178,16 @@ class TaggedStream:
         """Tags that have found their places stand there, in front of their first tuples."""
         index = np.where(_is(rows, OP, "+"), rows.column(INDEX).to_numpy(), -1)
         before = np.array([int(np.flatnonzero(index == at)[0]) for at, _ in made])
+        told = Carried.of_texts(*zip(*(self._told(tag, tag.timestamp, at - 1) for at, tag in made), strict=True))
         tags = pa.table(
             {
                 INDEX: pa.array([at - 1 for at, _ in made], pa.int64()),
                 TICK: pa.array([tag.timestamp for _, tag in made], pa.int64()),
                 DIFF: pa.array([0] * len(made), pa.int8()),
                 OP: pa.array(["#"] * len(made)),
-                MARKS: pa.array([self._told(tag) for _, tag in made], pa.string()),
+                TAG: pa.array([_MADE] * len(made)).cast(rows.schema.field(TAG).type),
+                MARKS: told.tags,
+                PLACES: told.places,
             }
         )
         together = pa.concat_tables([rows, tags], promote_options="default").select(rows.column_names)
@@ -169,59 +197,78 @@ class TaggedStream:
         seq = pa.array(first + np.arange(together.num_rows))
         return together.set_column(together.column_names.index(SEQ), SEQ, seq)
 
-    def _told(self, tag: TickTag) -> str | None:
-        return written([mark_of(tag, tag.applies_to.positions(self._extent.schema), whole=True)])
+    def _told(self, tag: TickTag, tick: int, index: int) -> tuple[str | None, str]:
+        return told_by(tag, self._extent.schema, tick, index)
 
-    def _covered(self, rows: pa.Table, refused: Callable[[int, InvalidTag], None]) -> tuple[pa.Array, pa.Array]:
-        """The marks of the new tuples among rows, in their order, and the texts of the tags.
+    def _covered(
+        self, rows: pa.Table, kinds: _Kinds, refused: Callable[[int, InvalidTag], None], again: bool = False
+    ) -> tuple[Carried, Carried]:
+        """What the new tuples among rows carry, in their order, and the tags themselves.
 
         Tags take their places on the way. Their numbers tell how many tuples came before them, and how many tags since.
+        Rows that come `again` are those of the log, where tags are as they were understood.
         """
-        new = np.flatnonzero(_is(rows, OP, "+"))
-        tuples = rows if len(new) == rows.num_rows else rows.take(pa.array(new))
-        index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
-        stretch = Stretch(tuples.select(self._extent.schema.names), index, tick)
-        places = np.flatnonzero(_is(rows, OP, "#"))
-        known = rows if MARKS in rows.column_names else rows.append_column(MARKS, pa.nulls(rows.num_rows, pa.string()))
-        tags = known.select([TAG, TICK, INDEX, MARKS]).take(pa.array(places)).combine_chunks()
-        texts, ticks, lasts = tags.column(TAG), tags.column(TICK).to_numpy(), tags.column(INDEX).to_numpy()
-        upto = np.searchsorted(new, places)
-        isolated = Isolated(pa.concat_arrays(texts.chunks or [pa.array([], pa.string())]), upto, index, self._said)
-        parts: list[pa.Array] = []
-        told: list[pa.Array] = []
+        new, places = kinds.new, kinds.tags
+        index, tick = (rows.column(name).to_numpy()[new] for name in (INDEX, TICK))
+        stretch = Stretch(rows.select(self._extent.schema.names), new, index, tick)
+        ticks, lasts = (rows.column(name).to_numpy()[places] for name in (TICK, INDEX))
+        picked = Picking(places)
+        tags = {name: picked.of(_one(rows.column(name))) for name in (TAG, *((MARKS, PLACES) if again else ()))}
+        texts = tags[TAG]
+        upto = np.searchsorted(new, places) if len(kinds.revised) else places - np.arange(len(places))
+        if again:
+            plain = pc.if_else(pc.is_null(texts), tags[MARKS], pa.scalar(None, pa.string()))
+            isolated = Isolated.told_in(plain, lasts, upto, index)
+        else:
+            isolated = Isolated.said_in(texts, upto, index, self._said)
+        parts: list[Carried] = []
+        told: list[Carried] = []
         done = at = 0
         while at < len(places):
             end = isolated.end_of_run(at)
             behind = int(upto[end]) if end < len(places) else len(stretch)
             if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind)):
-                numbers = lasts[at:end] << _TAGS_BETWEEN
-                numbers[0] = self._number(int(lasts[at]))
-                parts.append(isolated.marks(at, end, done, behind, ticks[at:end], numbers))
-                told.append(isolated.told(at, end, ticks[at:end], numbers))
+                run = Run(at, end, ticks[at:end], lasts[at:end], self._between(int(lasts[at])))
+                if not again:
+                    silent = isolated.silent(run, tick)
+                    parts.append(isolated.carried(run, done, behind, tick[done:behind], silent))
+                    told.append(isolated.told(run, silent))
                 self._last, self._since = (int(lasts[end - 1]), 0) if end > at + 1 else (self._last, self._since)
                 self._coverage.passed(stretch.slice(done, behind))
                 done, at = behind, end
                 continue
             if upto[at] > done:
-                parts.append(pa.array(self._coverage.covered(stretch.slice(done, int(upto[at]))), pa.string()))
+                parts.append(self._coverage.covered(stretch.slice(done, int(upto[at]))))
                 done = int(upto[at])
-            tag = None
+            tag, stands = None, (int(ticks[at]), int(lasts[at]))
             try:
-                if (text := texts[at].as_py()) is not None:  # or it is there as it was made
-                    said = tags.column(MARKS)[at].as_py()
-                    tag = self._arrive(text, int(ticks[at]), self._number(int(lasts[at])), said)
+                number = number_of(stands[1], self._between(stands[1]))
+                if (text := texts[at].as_py()) is None:
+                    said, place = (tags[name][at].as_py() for name in (MARKS, PLACES))
+                    (mark,) = told_apart(said, place, *stands)
+                    self._coverage.arrive(replace(mark.tick_tag, number=mark.number))
+                elif text != _MADE:  # which comes to be again
+                    tag = self._arrive(text, stands[0], number)
             except InvalidTag as problem:
                 self._since -= 1  # it is not going to be in the log
                 refused(int(places[at]), problem)
-            told.append(pa.array([None if tag is None else self._told(tag)], pa.string()))
+            told.append(Carried.nothing(1) if tag is None else Carried.of_texts(*zip(self._told(tag, *stands))))
             at += 1
         if done < len(stretch):
-            parts.append(pa.array(self._coverage.covered(stretch.slice(done, len(stretch))), pa.string()))
-        nothing = pa.array([], pa.string())
-        return pa.concat_arrays(parts or [nothing]), pa.concat_arrays(told or [nothing])
+            parts.append(self._coverage.covered(stretch.slice(done, len(stretch))))
+        return Carried.joined(parts), Carried.joined(told)
 
-    def _said(self, text: str) -> Said | None:
+    def _said(self, texts: Sequence[str]) -> list[Said | None]:
         """What tags with these words say, if they say it all by themselves."""
+        way = self._reading.way()
+        if way != self._way or len(self._words) > _MOST_WORDS:
+            self._way, self._words = way, {}
+        for text in texts:
+            if text not in self._words:
+                self._words[text] = self._understood(text)
+        return [self._words[text] for text in texts]
+
+    def _understood(self, text: str) -> Said | None:
         if text.startswith((_ATTACHED, DETACH)):
             return None
         try:
@@ -230,21 +277,19 @@ class TaggedStream:
             return None
         return said_by(tag, tag.applies_to.positions(self._extent.schema))
 
-    def _number(self, last: int) -> int:
+    def _between(self, last: int) -> int:
+        """How many tags there have been behind a tuple before another one."""
         self._since = self._since + 1 if last == self._last else 0
         self._last = last
-        return (last << _TAGS_BETWEEN) + self._since
+        return self._since
 
-    def _arrive(self, text: str, tick: int, number: int, said: str | None) -> TickTag | None:
-        """`said`: what the log has of a tag that has come before. Its type is by the dictionary of that time."""
+    def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
+        """A tag takes its place, an attachment waits, or tags are taken back."""
         if text.startswith(DETACH):
             self._coverage.detach(detachment(text, self._reading.condition))
             return None
         if not text.startswith(_ATTACHED):
-            fields = json.loads(text)
-            if said is not None:
-                fields["type"], number = read(said)[0].type, read(said)[0].number
-            tag = self._reading.tick_tag(fields, self._extent, tick, number)
+            tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
             self._coverage.arrive(tag)
             return tag
         value = json.loads(text.removeprefix(_ATTACHED))
@@ -257,63 +302,152 @@ class TaggedStream:
         self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
         return None
 
-    def _of_all(self, rows: pa.Table, new: pa.Array, told: pa.Array, state: StreamState) -> pa.Array:
+    def _of_all(self, rows: pa.Table, kinds: _Kinds, new: Carried, told: Carried, state: StreamState) -> Carried:
         """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""
-        plus = _is(rows, OP, "+")
         marks = np.full(rows.num_rows, -1, np.int64)
-        marks[plus] = np.arange(len(new))
-        known = pa.concat_arrays([new, told])
-        marks[_is(rows, OP, "#")] = len(new) + np.arange(len(told))
-        revised = np.flatnonzero(_is(rows, OP, "=") | _is(rows, OP, "-"))
+        marks[kinds.new] = np.arange(len(new))
+        parts = [new, told]
+        marks[kinds.tags] = len(new) + np.arange(len(told))
+        revised = kinds.revised
+        by = np.zeros(rows.num_rows, np.int64)  # how far a revision moves the tuple
         if len(revised):
-            index = rows.column(INDEX).to_numpy()[revised]
-            here = index > state.last_index
-            first = rows.column(INDEX).to_numpy()[plus]
-            marks[revised[here]] = np.searchsorted(first, index[here])
-            earlier = marks_in_log(self._storage, state.segments, np.unique(index[~here]))
-            at = np.searchsorted(earlier.column(INDEX).to_numpy(), index[~here])
+            index, tick = (rows.column(name).to_numpy() for name in (INDEX, TICK))
+            here = revised[index[revised] > state.last_index]
+            others = revised[index[revised] <= state.last_index]
+            marks[here] = np.searchsorted(index[kinds.new], index[here])
+            by[here] = tick[here] - tick[kinds.new][marks[here]]
+            earlier = marks_in_log(self._storage, state.segments, np.unique(index[others]))
             if earlier.num_rows:
-                at = np.minimum(at, earlier.num_rows - 1)
-                found = earlier.column(INDEX).to_numpy()[at] == index[~here]
-                marks[revised[~here]] = np.where(found, len(known) + at, -1)
-                known = pa.concat_arrays([known, earlier.column(MARKS).combine_chunks()])
-        return known.take(pa.array(marks, mask=marks < 0))
+                known, was = (earlier.column(name).to_numpy() for name in (INDEX, TICK))
+                at = np.minimum(np.searchsorted(known, index[others]), earlier.num_rows - 1)
+                found = known[at] == index[others]
+                marks[others] = np.where(found, len(new) + len(told) + at, -1)
+                by[others] = np.where(found, tick[others] - was[at], 0)
+                parts.append(Carried(numbered(earlier.column(MARKS)), numbered(earlier.column(PLACES))))
+        return Carried.joined(parts).take(pa.array(marks, mask=marks < 0)).moved(by)
+
+
+class _Kinds:
+    """Where among rows of a log new tuples, revisions and tags are."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        diff = rows.column(DIFF).to_numpy()
+        self.tags = np.flatnonzero(diff == 0)
+        if (diff < 0).any():  # what comes in place of another is no new tuple
+            new = _is(rows, OP, "+")
+            self.new, self.revised = np.flatnonzero(new), np.flatnonzero(~new & (diff != 0))
+        else:
+            self.new, self.revised = np.flatnonzero(diff > 0), np.array([], np.int64)
+
+
+def _tuples(rows: pa.Table, places: Array) -> pa.Table:
+    """New tuples at some places. What is the same for all need not be copied one by one."""
+    if len(places) == rows.num_rows:
+        return rows
+    same = {DIFF: pa.scalar(1, pa.int8()), OP: pa.scalar("+"), REF: pa.scalar(None, pa.int64()), TAG: _NO_TEXT}
+    picked = Picking(places)
+    columns = [
+        pa.repeat(same[name], len(places)) if name in same else picked.of(_one(rows.column(name)))
+        for name in rows.column_names
+    ]
+    return pa.table(columns, rows.column_names)
+
+
+def _with(rows: pa.Table, carried: Carried) -> pa.Table:
+    return rows.append_column(MARKS, carried.tags).append_column(PLACES, carried.places)
+
+
+def _written(rows: pa.Table, places: Array, told: Carried) -> pa.Table:
+    """What is written down of the tags at some places: not the words of those that are written as they were understood,
+    and nothing of those that tuples tell all about."""
+    texts = numbered(rows.column(TAG))
+    begin = [pc.starts_with(texts.dictionary, each) for each in (_ATTACHED, DETACH, _MADE)]
+    said = np.logical_or.reduce([each.to_numpy(zero_copy_only=False) for each in begin])
+    statements = np.zeros(len(places), bool)
+    if said.any():
+        codes = pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False)[places]
+        statements = np.append(said, False)[codes]
+    kept = np.flatnonzero(statements | pc.is_valid(told.tags).to_numpy(zero_copy_only=False))
+    if not len(kept):
+        return _with(rows.select(_SYSTEM).slice(0, 0), Carried.nothing(0))
+    tags = rows.select(_SYSTEM).take(pa.array(places[kept]))
+    words = pc.if_else(pa.array(statements[kept]), _one(tags.column(TAG)).cast(pa.string()), _NO_TEXT)
+    return _with(tags.set_column(_SYSTEM.index(TAG), TAG, words), told.take(pa.array(kept)))
 
 
 def has_tags(state: StreamState) -> bool:
     """Whether there has ever been a tag in what a stream retains."""
-    return any(segment.tags for segment in state.segments)
+    return any(segment.tags or segment.marked for segment in state.segments)
 
 
 def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) -> pa.Table:
-    """The marks of those of some tuples that have any: `_index` and `_tags`, in the order of indexes."""
-    found = [pa.table({SEQ: _NONE, INDEX: _NONE, MARKS: pa.array([], pa.string())})]
+    """The marks of those of some tuples that have any, by index: also where the tags stand, and the tuple's tick."""
+    nothing = pa.array([], pa.string())
+    found = [pa.table({SEQ: _NONE, INDEX: _NONE, TICK: _NONE, MARKS: nothing, PLACES: nothing})]
     wanted = pa.array(indexes, pa.int64())
     for segment in segments if len(indexes) else ():
-        if segment.marked and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
-            table = storage.read_table(segment.path, [SEQ, INDEX, DIFF, MARKS])
+        has_marks = segment.marked and not segment.only_tags
+        if has_marks and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
+            table = storage.read_table(segment.path, [SEQ, INDEX, TICK, DIFF, MARKS, PLACES])
             table = table.filter(pc.greater(table.column(DIFF), 0)).drop_columns([DIFF])
             found.append(table.filter(pc.is_in(table.column(INDEX), value_set=wanted)))
     together = pa.concat_tables(found).sort_by([(INDEX, "ascending"), (SEQ, "ascending")])
     index = together.column(INDEX).to_numpy()
     last = np.ones(len(index), bool)
     last[:-1] = index[1:] != index[:-1]
-    latest = together.filter(pa.array(last)).select([INDEX, MARKS])  # tags may have been taken back since it came
+    latest = together.filter(pa.array(last)).drop_columns([SEQ])  # tags may have been taken back since it came
     return latest.filter(pc.is_valid(latest.column(MARKS)))
 
 
 def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:
-    """The new tuples and tags of a log from a place on, in order."""
-    columns = [SEQ, INDEX, TICK, DIFF, OP, TAG, *arrow_schema(extent.schema).names]
-    for segment in sorted(state.segments, key=lambda segment: segment.seq):
-        if segment.seq[1] >= first and not segment.minus:
-            marks = [MARKS] if segment.marked else []
-            yield storage.read_table(segment.path, [*columns, *marks]).sort_by(SEQ)
+    """The new tuples and tags of a log from a place on, in order: a segment of tuples at a time, with the tags that
+    stand among them."""
+    wanted = [each for each in state.segments if each.seq[1] >= first and not each.minus]
+    tags = deque(sorted((each for each in wanted if each.only_tags), key=lambda each: each.seq))
+    system = [SEQ, INDEX, TICK, DIFF, OP, TAG]
+    columns = [*system, *arrow_schema(extent.schema).names]
+    read: list[pa.Table] = []
+    for segment in sorted((each for each in wanted if not each.only_tags), key=lambda each: each.seq):
+        while tags and tags[0].seq[0] <= segment.seq[1]:
+            read.append(tags_in(storage, tags.popleft()))
+        rows = storage.read_table(segment.path, columns)
+        among = [each.filter(pc.less_equal(each.column(SEQ), segment.seq[1])) for each in read]
+        read = [each.filter(pc.greater(each.column(SEQ), segment.seq[1])) for each in read]
+        yield _in_order([rows, *among])
+    read += [tags_in(storage, segment) for segment in tags]
+    if read:
+        nothing = pa.table([pa.array([], field.type) for field in arrow_schema(extent.schema)], extent.schema.names)
+        yield _in_order([nothing, *read])
+
+
+def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
+    missing = pa.table({MARKS: pa.array([], pa.string()), PLACES: pa.array([], pa.string())})
+    return pa.concat_tables([*parts, missing], promote_options="default").sort_by(SEQ)
+
+
+def tags_in(storage: Storage, segment: Segment) -> pa.Table:
+    """The rows of a segment of tags, as those of others are but without columns of the stream."""
+    table = storage.read_table(segment.path)
+    names = [SEQ, INDEX, TICK, DIFF, OP, TAG, *((MARKS, PLACES) if segment.marked else ())]
+    same = {DIFF: pa.scalar(0, pa.int8()), OP: pa.scalar("#"), TAG: pa.scalar(None, pa.string())}
+    columns = [
+        table.column(name) if name in table.column_names else pa.repeat(same[name], table.num_rows) for name in names
+    ]
+    return pa.table(columns, names)
+
+
+def tags_of_tuples(rows: pa.Table) -> pa.Table:
+    """The tags of which new tuples are all that the log has: where they stand, and what they say."""
+    alone = pc.and_(pc.is_valid(rows.column(MARKS)), pc.is_null(rows.column(PLACES)))
+    found = rows.select([SEQ, INDEX, TICK, MARKS]).filter(pc.and_(alone, pc.equal(rows.column(OP), "+")))
+    for at, name in enumerate((SEQ, INDEX)):
+        found = found.set_column(at, name, pc.subtract(found.column(name), 1))
+    return found.append_column(PLACES, pa.repeat(pa.scalar(HERE), found.num_rows))
 
 
 def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:
     """Tags without a time of their own stand at the latest tick of the tuples before them."""
-    tags = _is(rows, OP, "#")
+    tags = rows.column(DIFF).to_numpy() == 0
     if not tags.any() or has_tick.all():
         return rows
     tick = rows.column(TICK).to_numpy().copy()
@@ -326,9 +460,20 @@ def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:
     return rows.set_column(rows.column_names.index(TICK), TICK, pa.array(tick))
 
 
-def _top(rows: pa.Table, top: int | None) -> int | None:
-    seen: int | None = pc.max(rows.column(TICK).filter(pc.greater(rows.column(DIFF), 0))).as_py()
+def _top(rows: pa.Table, kinds: _Kinds, top: int | None) -> int | None:
+    came = rows.column(TICK).to_numpy()
+    if len(kinds.revised):
+        came = came[rows.column(DIFF).to_numpy() > 0]
+    elif len(kinds.tags):
+        came = came[kinds.new]
+    seen = int(came.max()) if len(came) else None
     return top if seen is None else seen if top is None else max(seen, top)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _is(rows: pa.Table, column: str, value: str) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from eddyline.log.cutting import beyond
 from eddyline.log.journal import Base, Journal
@@ -161,8 +161,10 @@ class Upkeep:
         if self._merging.sizes is not None:
             return  # the last ones are not done, or not in a snapshot yet
         streams = {name: state.segments for name, state in self._house.journal.base.streams.items()}
-        stages = {name: stage.segments for name, stage in self._log.base().stages.items()}
-        merging = _Merging(self._worth_merging(STREAMS, streams), self._worth_merging(RESULTS, stages))
+        results = self._log.base().stages
+        stages = {name: stage.segments for name, stage in results.items()}
+        of_stages = [replace(one, remade=results[one.log].remade) for one in self._worth_merging(RESULTS, stages)]
+        merging = _Merging(self._worth_merging(STREAMS, streams), of_stages)
         if merging.all:
             merging.sizes = self._run(merging.all)
             self._merging = merging

@@ -4,12 +4,15 @@ The processor: every node inserts what each child gives and purges it again, at 
 the states of the other children, one after the other, at C_j for each joined tuple. Memory: the state of every input,
 and of every node but the root. Both are sums over nodes, and what a node adds depends only on the sets of inputs that
 its children join.
+
+Where tuples are taken in batches there is more, which the paper does not have: each batch opens what is stored, hashes
+it, and reads and plans a statement with a join for each probe. It is the same however few tuples come.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from eddyline.errors import InvalidDefinition
 from eddyline.planner.graph import JoinGraph
@@ -26,15 +29,26 @@ class Costs:
     """Seconds of processor time: to insert a tuple (C_i), to purge one (C_d), and to produce a joined one (C_j).
 
     `compare` is that of looking at one pair where no index helps. The paper, whose joins are all by index, has none.
+    Nor has it `answer`: to tell a tuple that the whole join gives.
+
+    Where tuples are taken in batches of so many seconds (`batch`; 0: each by itself), each batch has its price: in a
+    second, `node` for a node whatever comes, `step` for each of its joins, and `scan` for each tuple of a state that is
+    probed.
     """
 
     insert: float
     purge: float
     join: float
     compare: float = 0.0
+    node: float = 0.0
+    step: float = 0.0
+    scan: float = 0.0
+    batch: float = 0.0
+    answer: float = 0.0
 
     def __post_init__(self) -> None:
-        if not all(cost >= 0 and math.isfinite(cost) for cost in (self.insert, self.purge, self.join, self.compare)):
+        costs = astuple(self)
+        if not all(cost >= 0 and math.isfinite(cost) for cost in costs):
             raise InvalidDefinition(f"costs are not below 0: {self}")
 
     @property
@@ -81,10 +95,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class NodeCost:
-    """What a node costs of the processor, and in which order each child probes the states of the others."""
+    """What a node costs of the processor, and in which order each child probes the states of the others.
+
+    `fixed` is the part of it that batches cost whatever comes. `anew`: of a root, that in each batch it joins all that
+    stands, once, which is better for few tuples and many children than to have each child probe all others.
+    """
 
     cpu: float
     orders: tuple[Order, ...]
+    fixed: float = 0.0
+    anew: bool = False
 
 
 @dataclass
@@ -102,10 +122,27 @@ class Model:
         if found is None:
             parts = Parts(self.graph, masks)
             orders = best_orders(parts, Prices(self.costs.join, self.costs.compare), self.exact)
-            probing = (churn * order.cost for churn, order in zip(parts.churns, orders, strict=True) if churn)
-            cpu = math.fsum((*map(self.upkeep, masks), *probing))
-            found = self._nodes[masks] = NodeCost(cpu, orders)
+            probing = math.fsum(c * order.cost for c, order in zip(parts.churns, orders, strict=True) if c)
+            fixed, anew = self._fixed(parts, anew=False), False
+            if self.costs.batch and sum(masks) == self.graph.all:
+                whole = min(order.cost for order in orders) / self.costs.batch
+                whole = max(whole, self.graph.rate(self.graph.all) * self.costs.join)
+                once = self._fixed(parts, anew=True)
+                if once + whole < fixed + probing:
+                    fixed, probing, anew = once, whole, True
+            if sum(masks) == self.graph.all:
+                probing += self.graph.rate(self.graph.all) * self.costs.answer
+            cpu = math.fsum((fixed, *map(self.upkeep, masks), probing))
+            found = self._nodes[masks] = NodeCost(cpu, orders, fixed, anew)
         return found
+
+    def _fixed(self, parts: Parts, anew: bool) -> float:
+        """What batches cost whatever comes: each child that changes probes all others, or all are joined once."""
+        probing = [churn > 0 for churn in parts.churns]
+        joins = (1 if anew else sum(probing)) * (len(parts) - 1)
+        times = [1 if anew else sum(probing) - own for own in probing]
+        scanned = math.fsum(size * often for size, often in zip(parts.sizes, times, strict=True))
+        return self.costs.node + self.costs.step * joins + self.costs.scan * scanned
 
     def upkeep(self, mask: int) -> float:
         """What it costs to keep the state of a set up to date."""
@@ -121,8 +158,8 @@ class Model:
         """What every tree needs: to keep the states of the inputs, and to produce the joined tuples of all."""
         graph = self.graph
         inputs = math.fsum(self.upkeep(1 << at) for at in range(len(graph.inputs)))
-        answers = graph.rate(graph.all) * self.costs.join
-        return Resources(inputs + answers, math.fsum(one.size * one.width for one in graph.inputs))
+        answers = graph.rate(graph.all) * (self.costs.join + self.costs.answer)
+        return Resources(self.costs.node + inputs + answers, math.fsum(one.size * one.width for one in graph.inputs))
 
     def memory(self, tree: JTree) -> float:
         graph = self.graph

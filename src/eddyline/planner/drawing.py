@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from eddyline.algebra.join_drawing import DrawnNode
 from eddyline.planner.choice import Choice
 from eddyline.planner.cost import Limits, Model, Resources
+from eddyline.planner.order import Order
 from eddyline.planner.plan import Plan
 from eddyline.planner.shortfall import Shortfall
 from eddyline.planner.tree import JTree
@@ -72,14 +74,47 @@ def short(model: Model, tree: JTree) -> str:
     return " ⋈ ".join(text(child) for child in tree.children)
 
 
-def drawn(model: Model, plan: Plan, units: Units | None = None) -> list[str]:
-    """The tree, a line for each input and each node: its rate, what its state holds and takes, and the processor time.
+def nodes_of(model: Model, plan: Plan, units: Units | None = None) -> DrawnNode:
+    """The tree with the rate of each input and node, what its state holds and takes, and the processor time.
 
-    The processor time in a line is that of keeping this state and of joining what arrives in it with its neighbours, in
-    the order that stands beside it. So the lines add up to what the plan needs.
+    The processor time of a node is that of keeping its state and of joining what arrives in it with its neighbours, in
+    the order of its probes, and what its own batches cost whatever comes. So they add up to what the plan needs.
     """
     units = units or Units()
-    rows = [("", "tuples/s", "state", "memory", "cpu", "probes"), *_rows(model, plan.tree, units, "", "", None)]
+    graph = model.graph
+
+    def made(tree: JTree, cpu: float | None, probes: tuple[str, ...]) -> DrawnNode:
+        children: tuple[DrawnNode, ...] = ()
+        fixed = 0.0
+        if not tree.is_leaf:
+            cost = model.node(tree.parts)
+            fixed = cost.fixed + (graph.rate(tree.mask) * model.costs.answer if cpu is None else 0.0)
+            children = tuple(map(child_of, [tree] * len(cost.orders), tree.children, cost.orders))
+        name, rate = graph.names(tree.mask), number(graph.rate(tree.mask))
+        if cpu is None:
+            own, share = (units.cpu(fixed), _share(fixed, plan.cpu)) if fixed else ("", 0.0)
+            return DrawnNode(name, rate, cpu=own, shares=(share, 0.0), children=children)
+        cpu += fixed
+        memory = graph.state(tree.mask)
+        amounts = (number(graph.size(tree.mask)), units.memory(memory), units.cpu(cpu))
+        return DrawnNode(name, rate, *amounts, probes, (_share(cpu, plan.cpu), _share(memory, plan.memory)), children)
+
+    def child_of(tree: JTree, child: JTree, order: Order) -> DrawnNode:
+        churn = graph.churn(child.mask)
+        cpu = model.upkeep(child.mask) + (churn * order.cost if churn else 0.0)
+        probes = tuple(_state(model, tree.children[probe]) for probe in order.probes) if churn else ()
+        return made(child, cpu, probes)
+
+    return made(plan.tree, None, ())
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def drawn(model: Model, plan: Plan, units: Units | None = None) -> list[str]:
+    """The tree as text, a line for each input and each node."""
+    rows = [("", "tuples/s", "state", "memory", "cpu", "probes"), *_rows(nodes_of(model, plan, units), "", "")]
     widths = [max(len(row[at]) for row in rows) for at in range(5)]
     lines = []
     for row in rows:
@@ -91,34 +126,13 @@ def drawn(model: Model, plan: Plan, units: Units | None = None) -> list[str]:
 Row = tuple[str, str, str, str, str, str]
 
 
-def _rows(
-    model: Model, tree: JTree, units: Units, lead: str, below: str, spent: tuple[float, str] | None
-) -> Iterator[Row]:
-    graph = model.graph
-    name = graph.names(tree.mask) if tree.is_leaf else f"⋈ {graph.names(tree.mask)}"
-    rate = number(graph.rate(tree.mask))
-    if spent is None:
-        yield lead + name, rate, "", "", "", ""
-    else:
-        cpu, probes = spent
-        amounts = (number(graph.size(tree.mask)), units.memory(graph.state(tree.mask)), units.cpu(cpu))
-        yield lead + name, rate, *amounts, probes
-    if tree.is_leaf:
-        return
-    cost = model.node(tree.parts)
-    for at, (child, order) in enumerate(zip(tree.children, cost.orders, strict=True)):
-        churn = graph.churn(child.mask)
-        cpu = model.upkeep(child.mask) + (churn * order.cost if churn else 0.0)
-        probes = " → ".join(_state(model, tree.children[probe]) for probe in order.probes) if churn else ""
-        is_last = at == len(tree.children) - 1
-        yield from _rows(
-            model,
-            child,
-            units,
-            below + ("└─ " if is_last else "├─ "),
-            below + ("   " if is_last else "│  "),
-            (cpu, probes),
-        )
+def _rows(node: DrawnNode, lead: str, below: str) -> Iterator[Row]:
+    name = f"⋈ {node.name}" if node.children else node.name
+    yield lead + name, node.rate, node.state, node.memory, node.cpu, " → ".join(node.probes)
+    for child in node.children:
+        is_last = child is node.children[-1]
+        ends = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        yield from _rows(child, below + ends[0], below + ends[1])
 
 
 def _state(model: Model, tree: JTree) -> str:
@@ -131,7 +145,7 @@ def told(model: Model, choice: Choice, limits: Limits, units: Units | None = Non
     units = units or Units()
     lines = []
     if choice.plan is not None:
-        lines.append(f"{choice.plan.tree.kind}, by {choice.by}: {_used(choice.plan.used, limits, units)}")
+        lines.append(f"{choice.plan.tree.kind}, by {choice.by}: {used_text(choice.plan.used, limits, units)}")
         lines += [f"  {line}" for line in drawn(model, choice.plan, units)]
     if choice.missing is not None:
         lines += _missing(model, choice, choice.missing, units)
@@ -141,7 +155,7 @@ def told(model: Model, choice: Choice, limits: Limits, units: Units | None = Non
     return lines
 
 
-def _used(used: Resources, limits: Limits, units: Units) -> str:
+def used_text(used: Resources, limits: Limits, units: Units) -> str:
     return f"{_of(used.cpu, limits.cpu, units.cpu)} cpu, {_of(used.memory, limits.memory, units.memory)} memory"
 
 
@@ -150,16 +164,16 @@ def _of(used: float, limit: float, unit: Amount) -> str:
 
 
 def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units) -> str:
-    excess = _excess(plan, limits, units)
+    excess = excess_text(plan, limits, units)
     if excess:
         return excess
-    used = _used(plan.used, limits, units)
+    used = used_text(plan.used, limits, units)
     if chosen is None or plan.cpu >= chosen.cpu:
         return f"it fits, but needs more of the processor: {used}"
     return f"it fits, but was not looked at before: {used}"
 
 
-def _excess(plan: Plan, limits: Limits, units: Units) -> str:
+def excess_text(plan: Plan, limits: Limits, units: Units) -> str:
     parts = []
     for name, used, limit, unit in (
         ("cpu", plan.cpu, limits.cpu, units.cpu),
@@ -173,7 +187,7 @@ def _excess(plan: Plan, limits: Limits, units: Units) -> str:
 def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units) -> Iterator[str]:
     nearest = missing.nearest
     yield "no join tree fits" if choice.certain else "no join tree was found that fits"
-    yield f"nearest: {nearest.tree.kind}, {_excess(nearest, missing.limits, units)}"
+    yield f"nearest: {nearest.tree.kind}, {excess_text(nearest, missing.limits, units)}"
     yield from (f"  {line}" for line in drawn(model, nearest, units))
     least = model.least
     yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"

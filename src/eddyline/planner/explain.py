@@ -1,24 +1,28 @@
-"""What EXPLAIN says of multi-way joins: the join tree that the planner would choose, the others, and what is not known.
+"""What EXPLAIN says of multi-way joins: the tree that the planner chooses, the others, and what is not known.
 
-It is a plan and nothing more: the engines do not run joins by it yet, and it says so.
+Of a join that runs, it shows the tree by which it does, and what was measured of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eddyline.algebra.join_drawing import DrawnJoin
 from eddyline.algebra.node import Operator
 from eddyline.planner.choice import choose
 from eddyline.planner.correlation import trade_of
 from eddyline.planner.cost import Costs, Limits, Model
-from eddyline.planner.drawing import Units, limit_text, number, told
+from eddyline.planner.drawing import Units, drawn, excess_text, limit_text, nodes_of, number, told, used_text
 from eddyline.planner.machine import memory_for_joins, processors
 from eddyline.planner.multi_join import MultiJoin, multi_joins
-from eddyline.planner.plan import Plan
+from eddyline.planner.plan import Plan, planned
 from eddyline.planner.shapes import shape_of
 from eddyline.planner.statistics import Statistics
+from eddyline.planner.tree import JTree
 
+#: what is said of plans of which nobody says more
+NOT_RUN = "a plan, the reference engine joins as it is written"
 #: a join of two inputs has one tree only
 LEAST_INPUTS = 3
 #: seconds of processor time for a tuple; orders of magnitude of compiled code, not yet measured on the machine
@@ -36,11 +40,89 @@ class Question:
     rates: Mapping[str, float] = field(default_factory=dict)  # by their logs, tuples in a second
 
 
-def explained(question: Question) -> str:
-    """A text for every join of three inputs or more; empty if there is none."""
+@dataclass(frozen=True)
+class Measured:
+    """What a node was seen to do: tuples that came out of it in a second, those it stores, their bytes, its cpu."""
+
+    rate: float | None
+    size: int
+    stored: int
+    cpu: float | None
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A join that runs: as it was seen, at the prices of this machine, by which tree, and why by that one."""
+
+    join: MultiJoin
+    costs: Costs
+    tree: JTree
+    how: str
+    measured: Mapping[int, Measured] = field(default_factory=dict)  # by the inputs of a state; 0: the join itself
+    probes: Sequence[str] = ()  # the orders in which parts have probed each other in the last batch
+    reordered: int = 0  # in how many batches they were others than before
+
+
+def explained(question: Question, said: str = NOT_RUN) -> str:
+    """A text for every join of three inputs or more; empty if there is none. `said`: whether something runs by it."""
+    found = []
+    for join in _joins_of(question):
+        found += [f"{_heading(join)}; {said}:", *_limits(question)]
+        found += _planned(join, Model(join.graph, ASSUMED_COSTS), _limits_of(question))
+    return "\n".join(found)
+
+
+def drawings(question: Question) -> list[DrawnJoin]:
+    """The tree that the planner chooses for every join of three inputs or more; if none fits, the nearest."""
+    limits = _limits_of(question)
+    found = []
+    for join in _joins_of(question):
+        model = Model(join.graph, ASSUMED_COSTS)
+        choice = choose(model, limits)
+        missing = choice.missing
+        plan = choice.plan if missing is None else missing.nearest
+        assert plan is not None
+        told_of = used_text(plan.used, limits, UNITS)
+        if missing is not None:
+            told_of += f"; no join tree fits, this one is nearest: {excess_text(plan, limits, UNITS)}"
+        notes = (f"{plan.tree.kind}, by {choice.by}: {told_of}", *(f"assumed: {one}" for one in join.assumed))
+        found.append(DrawnJoin(_heading(join), notes, nodes_of(model, plan, UNITS), missing is None))
+    return found
+
+
+def _joins_of(question: Question) -> list[MultiJoin]:
     statistics = Statistics(question.tick_micros / 1_000_000, question.rates)
-    joins = [join for join in multi_joins(question.plan, statistics) if len(join.graph.inputs) >= LEAST_INPUTS]
-    return "\n".join(line for join in joins for line in _explained(join, question))
+    return [join for join in multi_joins(question.plan, statistics) if len(join.graph.inputs) >= LEAST_INPUTS]
+
+
+def explained_at_work(at: AtWork, question: Question) -> str:
+    """The tree by which a join runs, what was measured of it, and what the planner would choose now."""
+    model, limits = Model(at.join.graph, at.costs), _limits_of(question)
+    plan = planned(model, at.tree)
+    lines = [f"{_heading(at.join)}; it runs by this tree, {at.how}:", *_limits(question)]
+    lines += [f"  {line}" for line in drawn(model, plan, UNITS)]
+    lines += [f"  {line}" for line in (*_measured(at), *_probed(at))]
+    lines.append("  by what was seen, the planner finds:")
+    return "\n".join([*lines, *_planned(at.join, model, limits)])
+
+
+def _measured(at: AtWork) -> Iterator[str]:
+    for mask, one in sorted(at.measured.items(), key=lambda item: (item[0].bit_count(), item[0])):
+        rate = "" if one.rate is None else f"{number(one.rate)} tuples/s, "
+        cpu = "" if one.cpu is None else f", {number(one.cpu)} cpu"
+        if mask:
+            stored = f"{one.size:,} stored in {bytes_text(one.stored)}"
+            yield f"measured: {at.join.graph.names(mask)}: {rate}{stored}{cpu}"
+        else:
+            yield f"measured: the join itself: {rate.rstrip(', ')}{cpu if rate else cpu.lstrip(', ')}"
+
+
+def _probed(at: AtWork) -> Iterator[str]:
+    if at.probes:
+        times = "never changed" if not at.reordered else f"changed in {at.reordered} batches so far"
+        yield f"probed in the last batch, in orders that were {times}: {', '.join(at.probes)}"
+    else:
+        yield "probed as the kernel likes, until more was seen"
 
 
 def bytes_text(amount: float) -> str:
@@ -71,21 +153,30 @@ def bytes_limit_text(amount: float) -> str:
 UNITS = Units(memory=bytes_text, memory_limit=bytes_limit_text)
 
 
-def _explained(join: MultiJoin, question: Question) -> Iterator[str]:
-    limits = Limits(
+def _heading(join: MultiJoin) -> str:
+    return f"join tree for {', '.join(one.name for one in join.graph.inputs)} ({shape_of(join.graph)})"
+
+
+def _limits_of(question: Question) -> Limits:
+    return Limits(
         processors() if question.cpu_limit is None else question.cpu_limit,
         memory_for_joins() if question.memory_limit is None else question.memory_limit,
     )
-    model = Model(join.graph, ASSUMED_COSTS)
-    choice = choose(model, limits)
-    names = ", ".join(one.name for one in join.graph.inputs)
-    yield f"join tree for {names} ({shape_of(join.graph)}); a plan only, joins do not run by it yet:"
+
+
+def _limits(question: Question) -> Iterator[str]:
+    limits = _limits_of(question)
     whose = ["the machine's" if given is None else "given" for given in (question.cpu_limit, question.memory_limit)]
     cpu, memory = number(limits.cpu), bytes_text(limits.memory)
     yield f"  within cpu_limit = {cpu} ({whose[0]}) and memory_limit = '{memory}' ({whose[1]}), for this join alone"
+
+
+def _planned(join: MultiJoin, model: Model, limits: Limits) -> Iterator[str]:
+    choice = choose(model, limits)
     lines = [*told(model, choice, limits, UNITS), *(() if choice.plan is None else _trades(model, choice.plan))]
     yield from (f"  {line}" for line in lines)
-    yield from (f"  assumed: {one}" for one in (*join.assumed, _costs(ASSUMED_COSTS)))
+    yield from (f"  assumed: {one}" for one in join.assumed)
+    yield f"  {'assumed' if model.costs == ASSUMED_COSTS else 'measured'}: {_costs(model.costs)}"
 
 
 def _trades(model: Model, plan: Plan) -> Iterator[str]:
@@ -98,8 +189,14 @@ def _trades(model: Model, plan: Plan) -> Iterator[str]:
 
 def _costs(costs: Costs) -> str:
     parts = ((costs.insert, "to insert a tuple"), (costs.purge, "to purge one"), (costs.join, "for a joined one"))
-    micros = ", ".join(f"{cost * 1e6:g} µs {what}" for cost, what in parts)
-    return f"{micros}, {costs.compare * 1e9:g} ns to compare a pair"
+    micros = ", ".join(f"{cost * 1e6:.3g} µs {what}" for cost, what in parts)
+    node = ""
+    if costs.batch:
+        fixed = (costs.node * costs.batch * 1e3, costs.step * costs.batch * 1e3, costs.scan * costs.batch * 1e6)
+        said = "{:.3g} ms for a node, {:.3g} ms for each of its joins, {:.3g} µs for a tuple that is probed"
+        every = f"in each batch of {number(costs.batch)} s, {said.format(*fixed)}"
+        node = f", {costs.answer * 1e6:.3g} µs to answer one; {every}"
+    return f"{micros}, {costs.compare * 1e9:.3g} ns to compare a pair{node}"
 
 
-__all__ = ["Question", "bytes_text", "explained"]
+__all__ = ["AtWork", "Measured", "Question", "bytes_text", "drawings", "explained", "explained_at_work"]

@@ -57,7 +57,7 @@ class _Search:
             1 << at: [_Sub(Resources(0.0, one.size * one.width), leaf(at))] for at, one in enumerate(self._graph.inputs)
         }
         self._least = {mask: self._least_of(mask) for mask in self._found}
-        self._answers = self._graph.rate(self._graph.all) * model.costs.join
+        self._answers = self._graph.rate(self._graph.all) * (model.costs.join + model.costs.answer)
 
     def qualified(self) -> list[_Sub]:
         for size in range(2, len(self._graph.inputs) + 1):

@@ -58,6 +58,11 @@ class Input:
         return self.rate / self.size
 
 
+def _check(selectivity: float) -> None:
+    if not 0 < selectivity <= 1:
+        raise InvalidDefinition(f"a selectivity of {selectivity} is not above 0 and at most 1")
+
+
 @dataclass(frozen=True)
 class Predicate:
     """A condition on some inputs, mostly two: the part `selectivity` of all combinations of tuples satisfies it."""
@@ -70,8 +75,7 @@ class Predicate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", mask_of(self.inputs))
-        if not 0 < self.selectivity <= 1:
-            raise InvalidDefinition(f"a selectivity of {self.selectivity} is not above 0 and at most 1")
+        _check(self.selectivity)
         if len(self.inputs) < 2 or min(self.inputs) < 0:
             raise InvalidDefinition("a predicate of a join reads two inputs or more")
         if self.kind not in (EQUI, BAND, THETA):
@@ -98,8 +102,7 @@ class Key:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask", mask_of(self.inputs))
-        if not 0 < self.selectivity <= 1:
-            raise InvalidDefinition(f"a selectivity of {self.selectivity} is not above 0 and at most 1")
+        _check(self.selectivity)
         if len(self.inputs) < 3 or min(self.inputs) < 0:
             raise InvalidDefinition("a key of two inputs is a predicate")
 

@@ -42,10 +42,24 @@ class MultiJoin:
 
 def multi_joins(plan: Operator, statistics: Statistics) -> list[MultiJoin]:
     """All joins of a plan that a join tree could compute, outer ones first."""
+    return [multi_join(node, statistics) for node in join_nodes(plan)]
+
+
+def join_nodes(plan: Operator) -> list[Operator]:
+    """Where in a plan they are: the operator whose answer each of them is."""
     if not _is_join(plan):
-        return [join for operator in plan.inputs for join in multi_joins(operator, statistics)]
-    join = _multi_join(plan, statistics)
-    return [join, *(one for operator in join.operators for one in multi_joins(operator, statistics))]
+        return [node for operator in plan.inputs for node in join_nodes(operator)]
+    return [plan, *(node for operator in inputs_of(plan) for node in join_nodes(operator))]
+
+
+def inputs_of(join: Operator) -> tuple[Operator, ...]:
+    """The inputs of a join, from left to right."""
+    return tuple(part for part in _parts(join) if isinstance(part, Operator))
+
+
+def conditions_of(join: Operator) -> tuple[TypedExpr, ...]:
+    """The parts of its condition."""
+    return tuple(part for part in _parts(join) if not isinstance(part, Operator))
 
 
 def _is_join(operator: Operator) -> bool:
@@ -66,10 +80,8 @@ def _parts(operator: Operator) -> Iterator[Operator | TypedExpr]:
         yield from conjuncts(operator.predicate)
 
 
-def _multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
-    parts = list(_parts(plan))
-    operators = tuple(part for part in parts if isinstance(part, Operator))
-    expressions = tuple(part for part in parts if not isinstance(part, Operator))
+def multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
+    operators, expressions = inputs_of(plan), conditions_of(plan)
     schemas = [operator.schema for operator in operators]
 
     def reads(expr: Expr) -> frozenset[int]:
@@ -90,7 +102,7 @@ def _multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
             estimates[at] = estimator.filtered(estimates[at], expr)
     of_keys, others, assumed_of_keys = keys(across, statistics)
     found, assumed = predicates(others, statistics)
-    inputs_ = map(_input, _names(operators), estimates, schemas)
+    inputs_ = map(_input, input_names(operators), estimates, schemas)
     graph = JoinGraph(tuple(inputs_), tuple(found), tuple(of_keys))
     return MultiJoin(graph, operators, conjunction(expressions), (*estimator.assumed, *assumed_of_keys, *assumed))
 
@@ -99,7 +111,7 @@ def _input(name: str, estimate: Estimate, schema: Schema) -> Input:
     return Input(name, estimate.rate, max(estimate.size, LEAST_SIZE), width_of(schema), estimate.counted)
 
 
-def _names(operators: tuple[Operator, ...]) -> list[str]:
+def input_names(operators: tuple[Operator, ...]) -> list[str]:
     """What the FROM clause calls each input."""
     names: list[str] = []
     for at, operator in enumerate(operators):

@@ -111,3 +111,18 @@ def tree_of(shape: object) -> JTree:
         return leaf(shape)
     assert isinstance(shape, tuple)
     return node(map(tree_of, shape))
+
+
+def tree_with(mask: int, states: Iterable[int]) -> JTree:
+    """The tree over a set of inputs that stores these states, each of them inside or outside of any other.
+
+    >>> tree_with(0b1111, [0b11, 0b111]) == tree_of((((0, 1), 2), 3))
+    True
+    """
+    tree = mjoin_of(mask)
+    for state in sorted(set(states), key=int.bit_count, reverse=True):
+        holding = min((one for one in tree.nodes() if one.mask & state == state), key=lambda one: one.mask.bit_count())
+        inside = [child for child in holding.children if child.mask & state]
+        outside = [child for child in holding.children if not child.mask & state]
+        tree = tree.replaced(holding.mask, node([*outside, node(inside)]))
+    return tree

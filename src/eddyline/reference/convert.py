@@ -20,7 +20,7 @@ from eddyline.reference.element import (
     WindowElement,
     batches,
 )
-from eddyline.reference.value import order_key, row_key
+from eddyline.reference.value import order_key
 from eddyline.reference.withholding import Flushed, Withholding
 
 Key = Any
@@ -185,12 +185,15 @@ def relation_changes(elements: Iterator[WindowElement]) -> Iterator[Any]:
 
 
 def _net_change(before: list[tuple[int, int, Row]], now: list[tuple[int, int, Row]]) -> Iterator[RelationChange]:
-    """The weights of `now` minus those of `before`, tick by tick, withdrawals first."""
+    """The weights of `now` minus those of `before`, tick by tick, withdrawals first.
+
+    Tags do not say which rows enter and leave; but of those that do, what is corrected is said with its tags.
+    """
     weights: dict[int, Counter[Any]] = {}
     rows: dict[Any, Row] = {}
     for sign, entries in ((-1, before), (+1, now)):
         for tick, weight, row in entries:
-            key = row_key(row.values)
+            key = tagged_key(row)
             weights.setdefault(tick, Counter())[key] += sign * weight
             rows[tick, key] = row
     for tick in sorted(weights):

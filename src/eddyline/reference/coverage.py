@@ -254,11 +254,11 @@ class _ActiveTag:
 
     def lose(self, new: _ActiveTag) -> None:
         """Give up what `new` overwrites, from the time of `new` on."""
-        own, other = Mark(self.tag, self.fields), Mark(new.tag, new.fields)
-        if _overwritten(own, other) == own:
-            return
+        other, since = Mark(new.tag, new.fields), new.tag.timestamp
+        left = self._left_at(since)
+        if left is None or _overwritten(left, other) == left:
+            return  # it has nothing of that any more, then and later
         self.losses.append(other)
-        since = new.tag.timestamp
         if self._left_at(max(since, self.ended or since)) is None:
             self.ended = since if self.ended is None else min(since, self.ended)
 

@@ -123,9 +123,10 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     relational.WindowSort: lambda n, c, e: per_window.sort(n, e),
     relational.Instants: lambda n, c, e: convert.every_tick(e),
     relational.RelationChanges: lambda n, c, e: convert.relation_changes(e),
-    tag.Tagger: lambda n, c, e: tags.tagger(n, e),
+    # a continuous one stands in the feed, and its stream has its tags, like all others that read the stream
+    tag.Tagger: lambda n, c, e: e if n.continuous else tags.tagger(n, e),
     tag.TagSelection: lambda n, c, e: tags.tag_selection(n, e),
-    tag.TagHistory: lambda n, c, e: tag_history.tag_history(n, e),
+    tag.TagHistory: lambda n, c, e: tag_history.tag_history(n, e, c.feed.taggers.of),
     tag.TaggedObjectSelection: lambda n, c, e: tags.tagged_object_selection(n, e),
     tag.TagJoin: lambda n, c, left, right: tag_join.tag_join(n, left, right),
     tag.TagAggregation: lambda n, c, e: tag_aggregation.tag_aggregation(n, e),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
+from eddyline.algebra.tagging import Taggers
 from eddyline.reference.coverage import Attach
 from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Clock, TagElement
@@ -27,9 +28,13 @@ class Batch:
 
 @dataclass
 class Feed:
-    """The batches so far. A query created later reads them from the first on: nothing is forgotten."""
+    """The batches so far, and the continuous taggers on the streams.
+
+    A query created later reads them from the first on: nothing is forgotten.
+    """
 
     batches: list[Batch] = field(default_factory=list)
+    taggers: Taggers = field(default_factory=Taggers)
 
     def of(self, extent: str) -> Iterator[Arrived | Clock]:
         """The elements of an extent, batch by batch. Whoever reads asks for a batch only when it is there."""

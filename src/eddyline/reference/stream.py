@@ -9,12 +9,13 @@ from typing import Any
 
 from eddyline.algebra.expression import columns_of
 from eddyline.algebra.stream import StreamAcquire, StreamLookup, StreamProject, StreamReceive, StreamSelect
+from eddyline.algebra.tagging import taggers_for
 from eddyline.reference.coverage import covered
 from eddyline.reference.element import Change, Clock, Row, Stamped, StreamElement, Values
 from eddyline.reference.expression import compile_expression, compile_predicate
 from eddyline.reference.feed import Feed
 from eddyline.reference.marks import join_marks, project_marks
-from eddyline.reference.tag import delayed_tags
+from eddyline.reference.tag import delayed_tags, tagged
 
 
 def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamElement]:
@@ -22,7 +23,8 @@ def receive(node: StreamReceive | StreamAcquire, feed: Feed) -> Iterator[StreamE
     elements: Iterator[Any]
     if node.tick_tags:
         # nothing is forgotten here: however late a tuple, the tags of its time are still known
-        elements = iter(covered(feed.of(node.name), node.declared, node.name, lateness=None))
+        given: Iterator[Any] = covered(feed.of(node.name), node.declared, node.name, lateness=None)
+        elements = tagged(given, node.name, lambda: taggers_for(node, feed.taggers.of(node.name)))
     else:
         elements = (element for element in feed.of(node.name) if isinstance(element, Change | Clock))
     return _with_implicit(elements) if node.implicit else elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.schema import Schema
@@ -10,26 +10,75 @@ from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.tag import TAG_SCHEMA, TaggedObjectSelection, Tagger, TagPredicate, TagSelection, TickTag
 from eddyline.errors import InvalidAlgebra
 from eddyline.reference.coverage import Attach, Coverage, with_marks
-from eddyline.reference.element import Change, Clock, Mark, Stamped, StreamElement, TagElement
+from eddyline.reference.element import Change, Clock, Mark, Stamped, StreamElement, TagElement, Values
 from eddyline.reference.expression import compile_predicate
 
 
 def tagger(node: Tagger, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
-    """The stream with a new tag in front of the tuples that satisfy the condition (Figure 7).
+    """The stream with a new tag in front of the tuples that satisfy the condition (Figure 7): of all, or the first."""
+    if node.continuous:
+        return tagged(elements, stream_below(node), lambda: (node,))
+    return _tagged_once(node, elements)
 
-    A continuous tagger makes one tag for each such tuple. The paper's optimisation sends a tag only if the last one
-    does not cover the tuple too; the tuples would be tagged alike, with fewer tags in between, so an engine may do it
-    wherever nobody looks at the tags themselves.
+
+def tagged(
+    elements: Iterable[StreamElement], stream: str, taggers: Callable[[], Sequence[Tagger]]
+) -> Iterator[StreamElement]:
+    """The stream behind continuous taggers, which may come and go.
+
+    Each makes one tag for each tuple that satisfies its condition, which is on that tuple alone. The paper's
+    optimisation sends a tag only if the last one does not cover the tuple too; the tuples would be tagged alike, with
+    fewer tags in between, so an engine may do it wherever nobody looks at the tags themselves.
 
     A continuous tag is the answer of a query about the tuple, so it is revised with the tuple: a replacement that
     satisfies the condition for the first time gets a tag, one that no longer does loses it.
     """
+    making = Making(stream)
+    made: dict[int, tuple[Mark, ...]] = {}  # the marks of these taggers, by index
+    for element in elements:
+        if not isinstance(element, Change):
+            yield element
+            continue
+        index, old, new = element.index, element.old, element.new
+        before = made.pop(index, ())
+        after: tuple[Mark, ...] = ()
+        if new is not None:
+            after = tuple(mark for each in taggers() if (mark := making.mark(each, index, new)) is not None)
+            told = {mark.tag.tagger for mark in before}
+            yield from (TagElement(new.tick, mark.tag) for mark in after if mark.tag.tagger not in told)
+        if after:
+            made[index] = after
+        yield Change(index, _also_marked(old, before), _also_marked(new, after))
+
+
+class Making:
+    """What continuous taggers make for the tuples of a stream."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._conditions: dict[str, tuple[Tagger, Callable[[Values], bool]]] = {}  # by name of the tagger
+
+    def mark(self, tagger: Tagger, index: int, stamped: Stamped) -> Mark | None:
+        """The tag of its own that a tuple gets, on what of it; None if it gets none."""
+        if not tagger.stood_at(index) or not self._condition(tagger)(stamped.row.values):
+            return None
+        tag = tagger.tag_for(self._stream, index, stamped.tick)
+        return Mark(tag, tag.applies_to.positions(tagger.input.schema))
+
+    def _condition(self, tagger: Tagger) -> Callable[[Values], bool]:
+        if tagger.condition is None:
+            return lambda values: True
+        known, condition = self._conditions.get(tagger.tagger, (None, None))
+        if condition is None or known is None or known.condition != tagger.condition:
+            condition = compile_predicate(tagger.condition, tagger.input.schema)
+            self._conditions[tagger.tagger] = tagger, condition
+        return condition
+
+
+def _tagged_once(node: Tagger, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
     condition = None if node.condition is None else compile_predicate(node.condition, node.input.schema)
     coverage = Coverage(node.input.schema, stream_below(node))
-    if not node.continuous:
-        coverage.attach(Attach(node.tag, node.tagger, condition))
-    satisfies = condition or (lambda values: True)
-    for_each = Attach(node.tag, node.tagger, satisfies)
+    coverage.attach(Attach(node.tag, node.tagger, condition))
     given: dict[int, tuple[Mark, ...]] = {}  # the marks of this tagger, by index
     for element in elements:
         if not isinstance(element, Change):
@@ -37,13 +86,7 @@ def tagger(node: Tagger, elements: Iterable[StreamElement]) -> Iterator[StreamEl
             continue
         index, old, new = element.index, element.old, element.new
         before = after = given.pop(index, ())
-        if new is not None and node.continuous:
-            if not satisfies(new.row.values):
-                after = ()
-            elif not before:
-                yield coverage.make(for_each, index, new.tick)
-                after = coverage.marks_on(index, new)
-        elif new is not None and old is None:
+        if new is not None and old is None:
             yield from coverage.due(index, new)
             after = coverage.marks_on(index, new)
         if new is not None and after:

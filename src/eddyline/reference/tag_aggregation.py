@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from typing import Any
 
+from eddyline.algebra.arrival import by_arrival, saying, text_of_sayings
 from eddyline.algebra.dictionary import Dictionary, shipped
 from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.schema import Schema
@@ -15,6 +17,7 @@ from eddyline.reference.marks import group_marks
 from eddyline.reference.relational import each_window, reads, within
 from eddyline.reference.tag import stream_below
 from eddyline.reference.tag_group import TagGroup, TagGroups
+from eddyline.reference.value import order_key
 
 
 def tag_aggregation(
@@ -26,8 +29,12 @@ def tag_aggregation(
     latest of the group's tuples. Each of the group's tags is sent once, in front of the first answer that it belongs
     to. In front of an answer for tuples without tags stands a tag without content, so that no earlier tag seems to
     apply to it. After a revision the groups are formed again from all tuples, since a tuple may have founded one.
+
+    Tuples are put into groups in the order in which they came. Those that a query has made did not come one by one:
+    they go by their ticks, then by their values, then by what their tags say.
     """
     answer = _answering(node, node.input.schema)
+    arrive = by_arrival(node.input)
     tuples: dict[int, Stamped] = {}  # by index, in order of arrival
     groups = _groups_of(node, {}, dictionary)
     given: dict[str, tuple[int, Stamped]] = {}  # by group: the index and the answer that stands
@@ -55,7 +62,7 @@ def tag_aggregation(
             continue  # sent when an answer carries it
         if not isinstance(element, Change):
             yield element
-        elif element.old is None and element.new is not None:
+        elif arrive and element.old is None and element.new is not None:
             tuples[element.index] = element.new
             if (group := groups.add(element.index, element.new.row)) is not None:
                 yield from update(group)
@@ -64,7 +71,9 @@ def tag_aggregation(
                 tuples.pop(element.index, None)
             else:
                 tuples[element.index] = element.new
-            groups = _groups_of(node, {index: stamped.row for index, stamped in tuples.items()}, dictionary)
+            standing = tuples if arrive else dict(sorted(tuples.items(), key=lambda each: _place(*each[1])))
+            rows = {index: stamped.row if arrive else _in_order(stamped.row) for index, stamped in standing.items()}
+            groups = _groups_of(node, rows, dictionary)
             for gone in given.keys() - {group.key for group in groups.groups}:
                 index, old = given.pop(gone)
                 yield Change(index, old, None)
@@ -75,14 +84,29 @@ def tag_aggregation(
 def window_tag_aggregation(
     node: WindowTagAggregation, elements: Iterator[WindowElement], dictionary: Dictionary | None = None
 ) -> Iterator[WindowElement]:
-    """For each window one tuple per tag group."""
+    """For each window one tuple per tag group.
+
+    Tuples that a query has made are put into groups in the order of their values, then of what their tags say.
+    """
     answer = _answering(node, within(node.input.schema))
+    arrive = by_arrival(node.input)
 
     def aggregated(window: Window) -> tuple[Row, ...]:
-        rows = {i: Row((*row.values, window.tick), row.marks) for i, row in enumerate(window.rows)}
+        bag = window.rows if arrive else map(_in_order, sorted(window.rows, key=lambda row: _place(0, row)))
+        rows = {i: Row((*row.values, window.tick), row.marks) for i, row in enumerate(bag)}
         return tuple(answer(group) for group in _groups_of(node, rows, dictionary).groups)
 
     return each_window(elements, aggregated)
+
+
+def _place(tick: int, row: Row) -> tuple[Any, ...]:
+    """Where a tuple stands that has no place of its own."""
+    return tick, order_key(row.values), text_of_sayings(saying(*mark) for mark in row.marks)
+
+
+def _in_order(row: Row) -> Row:
+    """The tuple with its tags in the order of what they say."""
+    return Row(row.values, tuple(sorted(row.marks, key=lambda mark: saying(*mark))))
 
 
 def _groups_of(

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import TagHistory, TickTag
+from eddyline.algebra.tag import Tagger, TagHistory, TickTag
+from eddyline.algebra.tagging import NUMBERS
 from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Clock, Row, Stamped, StreamElement, TagElement
+from eddyline.reference.tag import Making, stream_below
 
 _Fields = frozenset[int] | None
 
 
-def tag_history(node: TagHistory, elements: Iterable[StreamElement | Detach]) -> Iterator[StreamElement]:
+def tag_history(
+    node: TagHistory,
+    elements: Iterable[StreamElement | Detach],
+    taggers: Callable[[str], Sequence[Tagger]] = lambda stream: (),
+) -> Iterator[StreamElement]:
     """Each tag is a tuple with the tick and in the place of the tag. One that is taken back is deleted, and one that
-    loses some of its attributes is replaced; what is taken back from some tuples only stays as it is."""
+    loses some of its attributes is replaced; what is taken back from some tuples only stays as it is.
+
+    The tag that a continuous tagger makes for a tuple comes and goes with it.
+    """
     schema = node.input.schema
+    stream = stream_below(node)
+    making = Making(stream)
     indexes = count(1)
     said: dict[int, tuple[TickTag, _Fields]] = {}
     for element in elements:
@@ -29,6 +40,16 @@ def tag_history(node: TagHistory, elements: Iterable[StreamElement | Detach]) ->
             yield Change(index, None, _tuple(element.tag, fields, schema))
         elif isinstance(element, Detach) and element.condition is None:
             yield from _taken_back(element, said, schema)
+        elif isinstance(element, Change):
+            for number, tagger in enumerate(taggers(stream), 1):
+                old, new = (_made(making, tagger, element.index, each, schema) for each in (element.old, element.new))
+                if old != new:
+                    yield Change(number * NUMBERS + element.index, old, new)
+
+
+def _made(making: Making, tagger: Tagger, index: int, stamped: Stamped | None, schema: Schema) -> Stamped | None:
+    mark = None if stamped is None else making.mark(tagger, index, stamped)
+    return None if mark is None else _tuple(mark.tag, mark.fields, schema)
 
 
 def _taken_back(detach: Detach, said: dict[int, tuple[TickTag, _Fields]], schema: Schema) -> Iterator[Change]:

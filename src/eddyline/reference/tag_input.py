@@ -188,7 +188,8 @@ def _attributes(given: Any, schema: Schema) -> tuple[tuple[str, ...] | None, str
     for name in map(_without_value, given):
         if name.lower() not in declared:
             meant = nearest(name, schema.names)
-            raise InvalidTag(f"there is no attribute {name}" + (f"; did you mean {meant}?" if meant else ""))
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(schema.names)}"
+            raise InvalidTag(f"there is no attribute {name}; {hint}")
         names.append(declared[name.lower()])
     return tuple(dict.fromkeys(names)), None, on_values == {True}
 

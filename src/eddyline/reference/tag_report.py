@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from eddyline.algebra.answer import TagLine
 from eddyline.algebra.stream import StreamReceive
-from eddyline.algebra.tag import Tagger, TickTag
+from eddyline.algebra.tag import TickTag
 from eddyline.reference.coverage import Coverage, covered
 from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, TagElement
 from eddyline.reference.feed import Arrived, Feed
-from eddyline.reference.tag import tagger as tagged_by
+from eddyline.reference.tag import tagged
 
 
 @dataclass
@@ -29,30 +29,22 @@ class Standing:
 
 
 class TagReport:
-    """What has been said about a stream, from all that has come; `taggers` are the continuous ones on it.
+    """What has been said about a stream, from all that has come.
 
     `arriving` is what the next batch will bring, as far as it is there: tags take their places at once.
     """
 
-    def __init__(
-        self, stream: StreamReceive, feed: Feed, taggers: Sequence[Tagger] = (), arriving: Sequence[Arrived] = ()
-    ) -> None:
+    def __init__(self, stream: StreamReceive, feed: Feed, arriving: Sequence[Arrived] = ()) -> None:
         self._stream = stream
         self._tags: dict[TickTag, Standing] = {}
         coverage = Coverage(stream.declared, stream.name, lateness=None)
         arrived = (element for batch in feed.batches for element in batch.elements.get(stream.name, ()))
         elements: Iterable[Any] = covered(chain(arrived, arriving), stream.declared, stream.name, coverage=coverage)
-        for tagger in taggers:
-            elements = tagged_by(replace(tagger, input=stream), elements)
-        for element in elements:
+        for element in tagged(elements, stream.name, lambda: feed.taggers.of(stream.name)):
             self._take(element)
-        reached = feed.batches[-1].clock.reached if feed.batches else None
-        alive = coverage.active_tags()
-        names = {tagger.tagger for tagger in taggers}
+        alive = coverage.active_tags()  # a tag that a query has made is on its tuple alone
         for standing in self._tags.values():
-            tag, end = standing.tag, standing.tag.end
-            lives = end is not None and (reached is None or end > reached)
-            standing.active = lives if tag.tagger in names else tag in alive
+            standing.active = standing.tag in alive
         self._waiting = coverage.waiting_contents()
 
     def lines(self) -> list[TagLine]:
@@ -87,7 +79,8 @@ class TagReport:
                 if mark.tag in self._tags:
                     self._tags[mark.tag].rows.discard(element.index)
             for mark in () if element.new is None else element.new.row.marks:
-                standing = self._tags[mark.tag]
+                # a tag that was made for a tuple which has moved in time since is another one now
+                standing = self._tags.setdefault(mark.tag, Standing(mark.tag, mark.fields))
                 standing.rows.add(element.index)
                 standing.applied = True
 

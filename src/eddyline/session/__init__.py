@@ -8,7 +8,8 @@
 """
 
 from eddyline.session.checking import check
+from eddyline.session.explaining import Explained, explain_queries
 from eddyline.session.script_run import Progress, ScriptRun, needs_reference
 from eddyline.session.session import Session
 
-__all__ = ["Progress", "ScriptRun", "Session", "check", "needs_reference"]
+__all__ = ["Explained", "Progress", "ScriptRun", "Session", "check", "explain_queries", "needs_reference"]

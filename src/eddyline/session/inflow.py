@@ -195,6 +195,10 @@ class Inflow:
         self._add(extent.name, detach)
         return found
 
+    def arrived(self, stream: str) -> int:
+        """The last index that a tuple of a stream has got."""
+        return self._logs[stream].arrived
+
     def arriving(self, stream: str) -> Sequence[Arrived]:
         """What has come to a stream for the batch that is being filled."""
         return self._elements.get(stream, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,9 @@ from eddyline.errors import EddylineError, NotSupported, Position
 from eddyline.language import parse_script
 from eddyline.rules import check_rule_names
 from eddyline.sources import Reject, needs_spark
+
+#: how many tags that never applied are named
+_SHOWN_TAGS = 3
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,16 @@ def nothing_to_take_back(step: DetachOnce) -> str:
     return f"nothing is taken back: {what}"
 
 
+def of_idle_tags(stream: str, contents: Iterable[str]) -> str | None:
+    """A warning: tags that never applied to anything are likely to be mistakes. None if there are none."""
+    idle = list(dict.fromkeys(contents))
+    if not idle:
+        return None
+    shown = ", ".join(map(repr, idle[:_SHOWN_TAGS])) + (", …" if len(idle) > _SHOWN_TAGS else "")
+    many = f"{len(idle)} tags never apply" if len(idle) > 1 else "a tag never applies"
+    return f"{many} to any row of {stream}: {shown}"
+
+
 def needs_reference(text: str) -> str | None:
     """What of a script the reference engine alone can do with tags; None if nothing is, or if it has errors."""
     from eddyline.session.tags import is_tagged, on_spark  # takes a moment to load
@@ -271,11 +284,9 @@ def needs_reference(text: str) -> str | None:
     except EddylineError:
         return None  # running it will tell
     for step in steps:
-        if isinstance(step, ShowTags) and any(map(binder.catalog.taggers_of, step.streams)):
-            return "SHOW TAGS of streams that queries tag"
         if isinstance(step, Register) and is_tagged(step.query):
             try:
-                on_spark(step.query, binder.catalog.taggers_of)
+                on_spark(step.query)
             except NotSupported as problem:
                 return problem.message
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import astuple
 from functools import partial
 from typing import Any
@@ -13,8 +13,6 @@ from eddyline.algebra.notation import notation
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.revision_report import Rows
 from eddyline.algebra.stream import StreamReceive
-from eddyline.algebra.tag import Tagger
-from eddyline.algebra.tagging import behind_taggers
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ANALYZE, Show
@@ -35,14 +33,12 @@ from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.join_trees import with_join_trees
 from eddyline.session.reference_revisions import revisions_of
-from eddyline.session.script_run import Progress, ScriptRun, nothing_to_take_back
+from eddyline.session.script_run import Progress, ScriptRun, nothing_to_take_back, of_idle_tags
 from eddyline.session.starts import Starts
 from eddyline.sources import Arrival, Reject, Source, merged, open_source, read_table
 
 #: in place of a query's name, for all of them
 ALL = ""
-#: how many tags that never applied are named
-_SHOWN_TAGS = 3
 #: how many arrivals pass between two reports of progress
 _PROGRESS_ROWS = 1_000
 
@@ -61,7 +57,6 @@ class Session(ScriptRun):
         self._standing: dict[str, tuple[StandingQuery, Reporter]] = {}
         self._contexts: dict[str, tuple[Operator, Context, BoundQuery]] = {}  # of the queries that stand
         self._waiting: dict[str, BoundQuery] = {}  # registered, but no data has come yet
-        self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
         self._tables: dict[str, list[tuple[object, ...]]] = {}
         self._flowed = False
 
@@ -93,7 +88,7 @@ class Session(ScriptRun):
         self._waiting.pop(name, None)
         self._standing.pop(name, None)
         self._contexts.pop(name, None)
-        self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
+        self._inflow.feed.taggers.end(name, self._inflow.arrived)
 
     def _connect(self, point: ConnectionPoint) -> None:
         if point.is_stream:  # all answers are kept for ever here
@@ -138,17 +133,13 @@ class Session(ScriptRun):
     def _report(self, stream: str) -> TagReport:
         extent = self._catalog.extents[stream.lower()]
         received = StreamReceive(extent.name, extent.schema.renamed(extent.name.rsplit(".", 1)[-1]), tick_tags=True)
-        taggers, arriving = self._taggers_before("")(extent.name), self._inflow.arriving(extent.name)
-        return TagReport(received, self._inflow.feed, taggers, arriving)
+        return TagReport(received, self._inflow.feed, self._inflow.arriving(extent.name))
 
     def _warn_of_idle_tags(self) -> None:
         """A tag that never applied to anything is likely to be a mistake."""
         for stream in self._inflow.tagged_streams:
-            idle = list(dict.fromkeys(self._report(stream).never_applied()))
-            if idle:
-                shown = ", ".join(map(repr, idle[:_SHOWN_TAGS])) + (", …" if len(idle) > _SHOWN_TAGS else "")
-                many = f"{len(idle)} tags never apply" if len(idle) > 1 else "a tag never applies"
-                self._on_warning(f"{many} to any row of {stream}: {shown}")
+            if warning := of_idle_tags(stream, self._report(stream).never_applied()):
+                self._on_warning(warning)
 
     def _insert_into_table(self, step: Insert) -> None:
         self._tables[step.extent.name] += constants(step.rows)
@@ -180,7 +171,8 @@ class Session(ScriptRun):
         self._starts.of(step.query.streams)  # reads the files once, before they flow
         self._waiting[step.name] = step.query
         if step.tagger is not None:
-            self._taggers.append((step.name, *step.tagger))
+            stream, tagger = step.tagger
+            self._inflow.feed.taggers.add(stream, tagger, self._inflow.arrived(stream))
         if self._inflow.feed.batches:  # data has flowed: it begins at once, with all that has passed
             yield from self._begin_waiting()
 
@@ -190,7 +182,7 @@ class Session(ScriptRun):
         yield from reporter.report(standing.step())
 
     def _begin_waiting(self) -> Iterator[Answer]:
-        """Queries begin with the data, so that taggers created after them tag for them too."""
+        """Queries begin with the data: only then it is known at which tick."""
         waiting, self._waiting = self._waiting, {}
         for name, query in waiting.items():
             standing, reporter = self._standing[name] = self._started(name, query, self._inflow.feed)
@@ -199,19 +191,13 @@ class Session(ScriptRun):
                 yield from reporter.report(standing.step())
 
     def _started(self, name: str, query: BoundQuery, feed: Feed) -> tuple[StandingQuery, Reporter]:
-        plan = optimize(behind_taggers(query.plan, self._taggers_before(name)), self._without_rules).plan
+        plan = optimize(query.plan, self._without_rules).plan
         start = query.started(self._starts.of(query.streams))
         flushes = partial(self._flushes, name, len(feed.batches))
         context = Context(feed, start, lambda table: self._tables[table], flushes)
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
         reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
         return StandingQuery(plan, context), reporter
-
-    def _taggers_before(self, name: str) -> Callable[[str], list[Tagger]]:
-        """The taggers on a stream; a tagging query itself sees the tags of those before it only."""
-        names = [query for query, _, _ in self._taggers]
-        seen = self._taggers[: names.index(name)] if name in names else self._taggers
-        return lambda stream: [tagger for _, tagged, tagger in seen if tagged == stream]
 
     # -- batches ------------------------------------------------------------------------------------------------------
 

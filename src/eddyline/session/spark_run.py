@@ -15,7 +15,6 @@ from eddyline.algebra.answer import Answer, WindowAnswer
 from eddyline.algebra.dictionary import Words, extended
 from eddyline.algebra.node import Operator
 from eddyline.algebra.revision_report import Rows
-from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.detach import DetachOnce, ShowTags
 from eddyline.binder.explain import ANALYZE, Show
@@ -34,7 +33,7 @@ from eddyline.rules import optimize
 from eddyline.session.functions import code_of, for_workers
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.join_trees import with_join_trees
-from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back
+from eddyline.session.script_run import Progress, ScriptRun, is_one_off, nothing_to_take_back, of_idle_tags
 from eddyline.session.starts import Starts
 from eddyline.session.tags import Understanding, attach, is_tagged, on_spark, shown_tags
 from eddyline.sources import needs_spark, open_source
@@ -48,13 +47,19 @@ from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import sharing_from
 from eddyline.spark.engine import BATCH_ROWS, Engine
 from eddyline.spark.explain import Question, explain
+from eddyline.spark.join_at_work import Allowed
+from eddyline.spark.join_report import join_at_work
+from eddyline.spark.keeping import nothing_to_connect, why_no_slices
 from eddyline.spark.lineage.causes import Asked, Lineage
 from eddyline.spark.lineage.members import inner_logs
 from eddyline.spark.lineage.report import Known, Report
 from eddyline.spark.observed import observed_rates
 from eddyline.spark.revising import Revision, revise, take_back
 from eddyline.spark.stages import cut
+from eddyline.spark.tags.history import keep_histories
 from eddyline.spark.tags.lowering import has_tags
+from eddyline.spark.tags.report import never_applied
+from eddyline.spark.tags.standing import begin_tagging, end_tagging
 from eddyline.spark.user_functions import keep
 
 #: inputs below that many bytes are answered before Java's optimizing compiler would have paid for itself
@@ -90,9 +95,6 @@ class SparkRun(ScriptRun):
         self._read = -1  # the last batch whose answers were given
         self._flowed = False
         self._looks_back = False  # whether a query was registered when data had flowed
-        self._taggers: list[tuple[str, str, Tagger]] = []  # query, stream, what tags it
-        self._waiting: dict[str, BoundQuery] = {}  # with tags, while no data has come
-        self._begun = False
         self._words: dict[tuple[str, str], Words] = {}  # of the user's own, in the dictionary as it stands
 
     def answers(self) -> Iterator[Answer]:
@@ -119,6 +121,8 @@ class SparkRun(ScriptRun):
             share_from=self._share_from,
             reading=Understanding(lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))),
         )
+        known = self._catalog
+        engine.join_limits = lambda: Allowed(known.cpu_limit, known.memory_limit, known.tick_micros / 1_000_000)
         for extent in self._extents:
             if not needs_spark(extent):
                 engine.define(extent, self._base)
@@ -166,37 +170,21 @@ class SparkRun(ScriptRun):
         yield WindowAnswer(name, 0, 1, "+", tuple(python_rows(query.columns, table)))
 
     def _register(self, step: Register) -> Iterator[Answer]:
-        if step.tagger is not None:
-            self._taggers.append((step.name, *step.tagger))
-        if is_tagged(step.query):
-            self._waiting[step.name] = step.query
-            if self._begun:
-                self._begin()
-        else:
-            self._stand(step.name, step.query, optimize(step.query.plan, self._without_rules).plan)
+        begin_tagging(self._engine, step.tagger)
+        query = on_spark(step.query, self._without_rules)
+        self._stand(step.name, query, query.plan if is_tagged(step.query) else self._optimized(query))
         yield from ()
+
+    def _optimized(self, query: BoundQuery) -> Operator:
+        return optimize(query.plan, self._without_rules).plan
 
     def _stand(self, name: str, query: BoundQuery, plan: Operator) -> None:
         start = query.started(self._starts.of(query.streams))
         self._standing[name] = query
+        keep_histories(self._engine, query)
         seat = self._engine.register(name, query, plan, start, history=True)
         self._readings[name] = self._engine.reading(name, query, seat)
         self._looks_back = bool(self._engine.journal.number)
-
-    def _begin(self) -> None:
-        """Queries with tags begin with the data, so that taggers created after them tag for them too."""
-        self._begun = True
-        waiting, self._waiting = self._waiting, {}
-        for name, query in waiting.items():
-            made = self._with_marks(name, query)
-            self._stand(name, made, made.plan)
-
-    def _with_marks(self, name: str, query: BoundQuery) -> BoundQuery:
-        names = [tagger for tagger, _, _ in self._taggers]
-        seen = self._taggers[: names.index(name)] if name in names else self._taggers
-        return on_spark(
-            query, lambda stream: [tagger for _, tagged, tagger in seen if tagged == stream], self._without_rules
-        )
 
     def _run(self, step: Step) -> Iterator[Answer]:
         """Queries that follow each other when data has flowed look back together, before the next statement."""
@@ -211,8 +199,7 @@ class SparkRun(ScriptRun):
             yield from self._answered()
 
     def _withdraw(self, name: str) -> None:
-        self._waiting.pop(name, None)
-        self._taggers = [tagger for tagger in self._taggers if tagger[0] != name]
+        end_tagging(self._engine, name)
         reading = self._readings.pop(name, None)
         if reading is None:
             return
@@ -227,6 +214,11 @@ class SparkRun(ScriptRun):
         else:
             seat = self._readings[point.on].seat
             self._engine.connect(point, point.on if seat is None else seat.log, None)
+            query = self._standing[point.on]
+            plan = optimize(query.plan, self._without_rules).plan
+            reason = why_no_slices(cut(point.on, plan, query.columns)[-1], query.revisions)
+            if reason is not None:
+                self._on_warning(nothing_to_connect(point, reason))
 
     def _disconnect(self, point: ConnectionPoint) -> None:
         self._engine.disconnect(point.name)
@@ -235,13 +227,12 @@ class SparkRun(ScriptRun):
         start = step.query.started(self._starts.of(step.query.streams))
         query, plan = step.query, step.plan
         if has_tags(plan):
-            query = self._with_marks(step.name, replace(query, plan=plan))
+            query = on_spark(replace(query, plan=plan), self._without_rules)
             plan = query.plan
         question = Question(step.name, plan, query.columns, step.rules, start, query.revisions)
-        if step.what == ANALYZE:
-            return analyze(self._engine, question)
+        text = analyze(self._engine, question) if step.what == ANALYZE else explain(self._engine, question)
         rates = observed_rates(self._engine.logs(), step.tick_micros)
-        return with_join_trees(explain(self._engine, question), step, rates)
+        return with_join_trees(text, step, rates, join_at_work(self._engine, question))
 
     def _revisions_of(self, step: ShowRevisions) -> Rows:
         engine = self._engine
@@ -272,7 +263,7 @@ class SparkRun(ScriptRun):
         yield from self._answered()
 
     def _tags_of(self, step: ShowTags) -> Rows:
-        return shown_tags(self._engine, step, self._catalog)
+        return shown_tags(self._engine, step)
 
     def _learn(self, step: DefineWords | DropWords) -> None:
         if isinstance(step, DefineWords):
@@ -320,7 +311,6 @@ class SparkRun(ScriptRun):
         if self._flowed:
             return
         self._flowed = True
-        self._begin()
         batches = merged_batches(list(self._sources.values()), self._batch_rows)
         waiting = next(batches, None)
         while waiting is not None:
@@ -338,6 +328,9 @@ class SparkRun(ScriptRun):
         yield from self._looked_back()
         self._engine.advance(None, ended=True)
         yield from self._answered()
+        for extent in self._catalog.extents.values():
+            if extent.is_stream and (warning := of_idle_tags(extent.name, never_applied(self._engine, extent))):
+                self._on_warning(warning)
 
     def _answered(self) -> Iterator[Answer]:
         """Wait until Spark has taken in everything, and give what it answered since."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.answer import TagLine
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.expression import TypedExpr, columns_of
-from eddyline.algebra.marks import KIND, MARKS, Marks
+from eddyline.algebra.literals import with_literals
+from eddyline.algebra.marks import KIND, MARKS, Marks, MarkText
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import TAG_SCHEMA, Tagger, TagPredicate, TickTag
-from eddyline.algebra.tagging import behind_taggers
+from eddyline.algebra.tag import TAG_SCHEMA, TagPredicate, TickTag
 from eddyline.binder.detach import ShowTags
 from eddyline.binder.statement import AttachOnce
-from eddyline.catalog.catalog import TAGS, BoundQuery, Catalog, like
+from eddyline.catalog.catalog import TAGS, BoundQuery, like
 from eddyline.catalog.extent import Extent
-from eddyline.errors import NotSupported
 from eddyline.log.coverage import Condition, ValueText
 from eddyline.log.tagged import attachment_text, tag_text
 from eddyline.reference.expression import compile_predicate
@@ -32,6 +30,7 @@ from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.tags.conditions import check, condition
 from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
 from eddyline.spark.tags.report import tag_lines
+from eddyline.spark.tags.sharing import without_tags
 
 if TYPE_CHECKING:
     from eddyline.spark.engine import Engine
@@ -46,6 +45,9 @@ class Understanding:
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
         return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number)
+
+    def way(self) -> tuple[int, Dictionary]:
+        return self.tick_micros(), self.dictionary()
 
     def texts(self, schema: Schema) -> Sequence[ValueText]:
         return [to_text(field.type) for field in schema.fields]
@@ -62,15 +64,15 @@ class TagSearch:
     """
 
     predicate: TagPredicate
-    names: tuple[str, ...]  # of the fields, in lower case
+    names: tuple[str, ...] | None  # of the fields, in lower case; None: what the tags themselves were said of
 
     def __call__(self, marks: Marks) -> bool:
-        return any(self._on_all(mark.fields) and self._found(mark.tick_tag) for mark in marks)
+        return any(self._on_all(mark) and self._found(mark.tick_tag) for mark in marks)
 
-    def __getstate__(self) -> tuple[TagPredicate, tuple[str, ...]]:
+    def __getstate__(self) -> tuple[TagPredicate, tuple[str, ...] | None]:
         return self.predicate, self.names
 
-    def __setstate__(self, state: tuple[TagPredicate, tuple[str, ...]]) -> None:
+    def __setstate__(self, state: tuple[TagPredicate, tuple[str, ...] | None]) -> None:
         self.__dict__["predicate"], self.__dict__["names"] = state
 
     @property
@@ -79,9 +81,12 @@ class TagSearch:
         where = self.predicate.where
         return where is not None and any(column.name.upper() == "TAG_TIME" for column in columns_of(where))
 
-    def _on_all(self, fields: tuple[int, ...] | None) -> bool:
-        on = {self.names[field] for field in fields or ()}
-        return on.issuperset(name.lower() for name in self.predicate.attributes)
+    def _on_all(self, mark: MarkText) -> bool:
+        wanted = self.predicate.attributes
+        if self.names is None:
+            return all(map(mark.tick_tag.applies_to.describes, wanted))
+        on = {self.names[field] for field in mark.fields or ()}
+        return on.issuperset(name.lower() for name in wanted)
 
     @cached_property
     def _found(self) -> Callable[[TickTag], bool]:
@@ -91,8 +96,13 @@ class TagSearch:
         return lambda tag: satisfied(tag_values(tag))
 
 
-def searching(predicate: TagPredicate, schema: Schema) -> TagSearch:
-    return TagSearch(predicate, tuple(name.lower() for name in schema.names))
+def searching(predicate: TagPredicate, schema: Schema | None) -> TagSearch:
+    """Without a `schema`, tags are searched by what they were said of, not by what they are still on.
+
+    Queries that ask the same have the same search, wherever in their texts it stands.
+    """
+    asked = with_literals(predicate, lambda literal: replace(literal, place=None))
+    return TagSearch(asked, None if schema is None else tuple(name.lower() for name in schema.names))
 
 
 def is_tagged(query: BoundQuery) -> bool:
@@ -100,47 +110,25 @@ def is_tagged(query: BoundQuery) -> bool:
     return has_tags(query.plan)
 
 
-def on_spark(
-    query: BoundQuery, taggers_of: Callable[[str], Sequence[Tagger]], without_rules: Collection[str] = frozenset()
-) -> BoundQuery:
-    """A query with tags as Spark runs it: where tags go, a column of marks goes, behind its own columns."""
-    plan = optimize(behind_taggers(query.plan, taggers_of), frozenset(without_rules)).plan
-    if query.kind == TAGS:
-        return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
-    columns = (*query.columns, MARKS) if query.with_tags else query.columns
-    return replace(query, plan=lowered(plan, searching, query.with_tags), columns=columns)
-
-
-def beside_taggers(
-    name: str,
-    query: BoundQuery,
-    taggers: Mapping[str, Sequence[tuple[str, Tagger]]],
-    without_rules: Collection[str] = frozenset(),
-) -> BoundQuery:
-    """The same, for a query that may have none. `taggers` are those of each stream, by its name in lower case.
-
-    A query that tags sees the tags of those before it.
-    """
+def on_spark(query: BoundQuery, without_rules: Collection[str] = frozenset()) -> BoundQuery:
+    """A query as Spark runs it: where tags go, a column of marks goes, behind its own columns."""
     if not is_tagged(query):
         return query
+    plan = optimize(query.plan, frozenset(without_rules)).plan
+    if query.kind == TAGS:
+        return replace(query, plan=lowered_tags(plan, searching), columns=(*query.columns, MARKS, KIND))
+    plain, shown = lowered(without_tags(query.plan), searching, False), None
+    if query.with_tags:
+        shown = lowered(query.plan, searching, True)
+        query = replace(query, columns=(*query.columns, MARKS))
+    return replace(query, plan=lowered(plan, searching, query.with_tags), in_class=(plain, shown))
 
-    def taggers_of(stream: str) -> list[Tagger]:
-        known = takewhile(lambda each: each[0].lower() != name.lower(), taggers.get(stream.lower(), ()))
-        return [tagger for _, tagger in known]
 
-    return on_spark(query, taggers_of, without_rules)
-
-
-def shown_tags(engine: Engine, step: ShowTags, catalog: Catalog) -> tuple[tuple[Any, ...], ...]:
+def shown_tags(engine: Engine, step: ShowTags) -> tuple[tuple[Any, ...], ...]:
     """What SHOW TAGS lists."""
     wanted = like(step.pattern)
     lines: list[TagLine] = []
     for stream in step.streams:
-        if catalog.taggers_of(stream):
-            raise NotSupported(
-                f"a query tags {stream}, and such tags are listed by the reference engine only, so far",
-                hint="use --engine reference",
-            )
         lines += tag_lines(engine, engine.extent(stream))
     return tuple(astuple(line) for line in lines if wanted.fullmatch(line.content.lower()))
 

@@ -12,7 +12,8 @@ from functools import cached_property
 from math import gcd
 from typing import Any, cast
 
-from eddyline.algebra.expression import Column, Named, TypedExpr, conjunction, conjuncts
+from eddyline.algebra.expression import Call, Column, Named, TypedExpr, conjunction, conjuncts
+from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import (
     Instants,
@@ -28,6 +29,7 @@ from eddyline.algebra.relational import (
 )
 from eddyline.algebra.revision import StreamRevise, WindowRevise
 from eddyline.algebra.sharing import (
+    ASKS,
     MEMBER,
     NUMBER,
     QUERY,
@@ -49,7 +51,7 @@ from eddyline.algebra.stream import (
     StreamReceive,
     StreamSelect,
 )
-from eddyline.algebra.types import BIGINT, DataType
+from eddyline.algebra.types import BIGINT, STRING, DataType
 from eddyline.algebra.user_function import functions_in, is_expensive
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, RangeWindow, Scan, TimeScope, TimeWindow
 from eddyline.rules import optimize
@@ -63,7 +65,7 @@ UNARY = (WindowSelect, WindowProject, WindowAggregation, WindowDistinct, WindowS
 #: how many constants a window is: first tick, last tick, slide
 WINDOW = 3
 #: what a shape finds out about itself that does not depend on its constants
-_FOUND_OUT = ("key", "form", "stream", "slide", "hop", "by_tuple")
+_FOUND_OUT = ("key", "form", "marks", "stream", "slide", "hop", "by_tuple")
 
 
 class Key:
@@ -97,6 +99,8 @@ class Shape:
     on_spark: bool = False  # whether Spark itself computes it, which those do not wait for whom the kernel serves
     together: bool = False  # whether its meaning depends on when it began, so that members must have begun together
     corrected: str = ""  # how answers are: the members of a class all in the same way
+    #: of one that shows tags: the plan of the class while members do so, with a column of marks behind its own
+    marked: Operator | None = None
 
     @cached_property
     def key(self) -> Key:
@@ -108,7 +112,17 @@ class Shape:
     @cached_property
     def form(self) -> Key:
         """Equal for the members of a class that differ in constants only."""
-        return Key((self.predicate, self.where))
+        return Key((self.predicate, self.where, self.asks))
+
+    @property
+    def asks(self) -> bool:
+        """Whether it shows tags."""
+        return self.marked is not None
+
+    @cached_property
+    def marks(self) -> Key | None:
+        """Equal for those who see the same tags in the same way: others that show tags are in other classes."""
+        return None if self.marked is None else Key(self.marked)
 
     @cached_property
     def stream(self) -> str:
@@ -227,7 +241,7 @@ def _shape_of(plan: Operator, columns: tuple[str, ...], is_source: Callable[[Ope
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
     if isinstance(node, StreamLookup) and above.types and asked is None:
         return None  # all of its rows would be written down for every member
-    match = _matched(node, fixed, (*above.types, *(BIGINT for _ in window)))
+    match = with_asks(_matched(node, fixed, (*above.types, *(BIGINT for _ in window))), plan)
     if windowed and not isinstance(match.inputs[0], TimeWindow):
         return None  # it asks for the window's own time before it can be told whose window it is
     made = Carried(match, conditions).through(list(reversed(chain)), plan)
@@ -309,13 +323,22 @@ def _matched(node: Operator, fixed: TypedExpr | None, constants: tuple[DataType,
     return WindowMatch((), constants, cast(WindowOp, optimize(below).plan))
 
 
+def with_asks(match: Operator, plan: Operator) -> Operator:
+    """The match of a plan: where marks stand behind the columns, it also tells which members show them."""
+    return replace(match, asks=True) if is_marks(plan.schema.names[-1]) else match  # type: ignore[call-arg]
+
+
 class Carried:
-    """Builds the operators above a match anew, so that each tuple keeps the number of its member."""
+    """Builds the operators above a match anew, so that each tuple keeps the number of its member.
+
+    Marks are computed once for all members, and those of members who do not show them are taken away at the end. So
+    nothing else of their answers is other than it would be without, and neither is any correction.
+    """
 
     def __init__(self, match: Operator, conditions: dict[Operator, TypedExpr]) -> None:
         self._node = match
         self._conditions = conditions
-        self._member: Sequence[Column] = member_columns(cast(Match, match).constants)
+        self._member: Sequence[Column] = member_columns(cast(Match, match))
 
     def through(self, chain: Sequence[Operator], plan: Operator) -> Operator | None:
         """The whole plan: its own columns, then the number. None if names do not tell its columns apart."""
@@ -324,7 +347,7 @@ class Carried:
         names = plan.schema.names
         if isinstance(plan, WindowSort):
             assert isinstance(self._node, WindowSort)
-            below = _only(self._node.input, plan, self._member[0])
+            below = self._only(self._node.input, plan)
             member = replace(self._member[0], relation=None)
             return (
                 None
@@ -332,8 +355,9 @@ class Carried:
                 else replace(self._node, input=cast(WindowOp, below), member=member)
             )
         if isinstance(self._node, StreamProject | WindowProject):
-            return replace(self._node, columns=self._node.columns[: len(names) + 1])
-        return None if len(set(names)) < len(names) else _only(self._node, plan, self._member[0])
+            asks = next((column.expr for column in self._node.columns if column.name == ASKS), None)
+            return replace(self._node, columns=_shown(self._node.columns[: len(names) + 1], asks))
+        return None if len(set(names)) < len(names) else self._only(self._node, plan)
 
     def _add(self, operator: Operator) -> None:
         if operator in self._conditions:
@@ -367,9 +391,19 @@ class Carried:
     def _renamed(self, relation: str | None) -> None:
         self._member = [replace(column, relation=relation) for column in self._member]
 
+    def _only(self, node: Operator, plan: Operator) -> Operator:
+        """The columns of the plan as it was bound, and the number of the member."""
+        own = [Named(Column(field.name, field.type, field.relation), field.name) for field in plan.schema.fields]
+        asks = next((column for column in self._member if column.name == ASKS), None)
+        columns = _shown((*own, Named(self._member[0], NUMBER)), asks)
+        if isinstance(node, StreamOp):
+            return StreamProject(columns, node)
+        return WindowProject(columns, cast(WindowOp, node))
 
-def _only(node: Operator, plan: Operator, number: Column) -> Operator:
-    """The columns of the plan as it was bound, and the number of the member."""
-    own = [Named(Column(field.name, field.type, field.relation), field.name) for field in plan.schema.fields]
-    columns = (*own, Named(number, NUMBER))
-    return StreamProject(columns, node) if isinstance(node, StreamOp) else WindowProject(columns, cast(WindowOp, node))
+
+def _shown(columns: tuple[Named, ...], asks: TypedExpr | None) -> tuple[Named, ...]:
+    """Columns that end with marks and the number of the member: the marks of those who show them."""
+    if asks is None:
+        return columns
+    *own, marks, number = columns
+    return (*own, Named(Call("case", (asks, marks.expr), STRING), marks.name), number)

@@ -28,7 +28,7 @@ from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, Ran
 from eddyline.rules import optimize
 from eddyline.sharing.constants import Taken, has_constants
 from eddyline.sharing.raising import raised
-from eddyline.sharing.shape import SELECTING, UNARY, Carried, Shape, shape_at_any_time
+from eddyline.sharing.shape import SELECTING, UNARY, Carried, Shape, shape_at_any_time, with_asks
 
 _TO_STREAMS = (RelationChanges, RStream, IStream, DStream, Instants)
 _OUTERMOST = (StreamRevise, WindowRevise, *_TO_STREAMS)
@@ -70,7 +70,7 @@ def _shape_together(plan: Operator, columns: tuple[str, ...]) -> Shape | None:
     predicate = None if asked is None else taken.out_of(asked)
     selections = [operator for operator in place.above if isinstance(operator, SELECTING)]
     conditions: dict[Operator, TypedExpr] = {o: above.out_of(o.predicate) for o in selections}
-    match = _match(place.source, fixed, above.types)
+    match = with_asks(_match(place.source, fixed, above.types), inner)
     made = Carried(match, conditions).through(list(reversed(place.above)), inner)
     if made is None:
         return None

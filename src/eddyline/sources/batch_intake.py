@@ -23,6 +23,7 @@ from eddyline.sources.conversion import RowConversion
 from eddyline.sources.converted import Converted, Mask, mask
 from eddyline.sources.in_place import kind_of, ticks_of
 from eddyline.sources.intake import BadRow, Intake, time_position
+from eddyline.sources.kinds import Kinds
 from eddyline.sources.usual_tags import are_usual
 
 Positions = npt.NDArray[np.int64]
@@ -118,6 +119,7 @@ class Columns:
     ref: Converted | None = None  # None: rows that need one are in doubt; where it may be missing, null is sure
     text: Callable[[Positions], pa.Array] | None = None  # what the rows at these positions say
     tag: pa.Array | None = None  # text; None: tags are in doubt
+    says: Mask | None = None  # which rows have a `_tag`, whatever kind they are of
 
 
 def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, Positions]:
@@ -139,7 +141,7 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
             doubt = doubt | (mask(pc.is_null(column.values)) & needs)
     arrays = [column.values for column in columns.values]
     tick = _ticks(arrays[intake.time], intake) if intake.time is not None else pa.nulls(count, pa.int64())
-    if empty.any():
+    if kinds.delete.any():  # the values of a tag nobody looks at
         gone, nameless = pa.array(empty), pa.array(~needs_key)
         arrays = [
             pc.if_else(nameless if at in key else gone, pa.scalar(None, array.type), array)
@@ -152,7 +154,7 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
         tick,
         kinds.op,
         kinds.ref,
-        pa.nulls(count, pa.string()) if columns.tag is None else pc.if_else(pa.array(kinds.tag), columns.tag, None),
+        _tags(kinds.tags, kinds.tag),
         pa.array(columns.line),
         pa.nulls(count, pa.string()),
         (),
@@ -168,6 +170,15 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     return chunk, doubtful
 
 
+def _tags(texts: pa.Array | None, tags: Mask) -> pa.Array:
+    """The texts of tags; what others say there is nothing."""
+    if texts is None or not tags.any():
+        return pa.nulls(len(tags), pa.string())
+    if np.array_equal(mask(pc.is_valid(texts)), tags):
+        return texts
+    return pc.if_else(pa.array(tags), texts, pa.scalar(None, pa.string()))
+
+
 class _Kinds:
     """What kind of row each is. Tags are in doubt unless they say the usual in the usual way."""
 
@@ -176,27 +187,31 @@ class _Kinds:
         self.delete: Mask = none
         self.revises: Mask = none  # deletes or replaces
         self.tag: Mask = none  # that is not in doubt
+        self.tags: pa.DictionaryArray | None = None  # what they say
         self.doubt: Mask = none
-        self.op = _inserts(count)
         self.ref = pa.nulls(count, pa.int64())
-        if columns.op is None:
+        kinds = None if columns.op is None else Kinds(columns.op)
+        if columns.op is None or kinds is None or (insert := kinds.which("", INSERT)).all():
+            self.op = _inserts(count)
+            self.doubt = none if columns.says is None else columns.says
             return
-        given = pc.fill_null(columns.op, "")
-        insert = mask(pc.or_(pc.equal(given, ""), pc.equal(given, INSERT)))
-        if insert.all():
-            return
-        self.delete = mask(pc.equal(given, DELETE))
-        self.revises = self.delete | mask(pc.equal(given, REPLACE))
-        if columns.tag is not None:
-            self.tag = mask(pc.equal(given, TAG)) & are_usual(columns.tag)
+        if DELETE in kinds:
+            self.delete = kinds.which(DELETE)
+        if DELETE in kinds or REPLACE in kinds:
+            self.revises = kinds.which(DELETE, REPLACE)
+        if columns.tag is not None and TAG in kinds:
+            self.tags = columns.tag.dictionary_encode()
+            self.tag = kinds.which(TAG) & are_usual(self.tags)
         self.doubt = ~(insert | self.revises | self.tag)
-        self.op = pc.if_else(pa.array(insert), INSERT, given)
+        self.op = columns.op if "" not in kinds else pc.if_else(pa.array(insert), INSERT, columns.op)
         if columns.ref is None:
             self.doubt = ~(insert | self.tag)
         elif self.revises.any():
             if columns.ref.doubt is not None:
                 self.doubt = self.doubt | (self.revises & columns.ref.doubt)
             self.ref = pc.if_else(pa.array(self.revises), columns.ref.values, pa.scalar(None, pa.int64()))
+        if columns.says is not None:
+            self.doubt = self.doubt | (columns.says & ~self.tag)
 
 
 def _inserts(count: int) -> pa.Array:

@@ -24,13 +24,12 @@ class Chunk:
 
     extent: str
     file: str
-    values: (
-        pa.Table
-    )  # the declared columns under their declared names; NULL in a deletion (but for a key that it has) and a tag
+    #: the declared columns under their declared names; NULL in a deletion, but for a key that it has; a tag has none
+    values: pa.Table
     tick: pa.Int64Array  # null where `Arrival.tick` is None
     op: pa.StringArray  # INSERT, DELETE, REPLACE or TAG
     ref: pa.Int64Array  # null except on DELETE and REPLACE by index
-    tag: pa.StringArray  # the JSON text on TAG rows
+    tag: pa.Array  # the JSON text on TAG rows; texts may be numbers of a dictionary
     line: pa.Int64Array  # as `Arrival.line`
     text: pa.StringArray  # as `Arrival.text`; null where it is empty
     rejects: tuple[Reject, ...]  # the rows of this stretch of the file that did not fit
@@ -166,7 +165,10 @@ def in_order_of_lines(parts: Sequence[Chunk]) -> Chunk:
     order = pa.array(np.argsort(lines, kind="stable"))
 
     def column(name: str) -> pa.Array:
-        return pc.take(pa.concat_arrays([getattr(part, name) for part in filled]), order)
+        columns = [getattr(part, name) for part in filled]
+        if len({column.type for column in columns}) > 1:  # texts that are numbered in some
+            columns = [column.cast(pa.string()) for column in columns]
+        return pc.take(pa.concat_arrays(columns), order)
 
     return Chunk(
         last.extent,

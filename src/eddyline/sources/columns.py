@@ -28,7 +28,7 @@ class ColumnPlan:
 
     @property
     def only_tuples(self) -> bool:
-        return self.op is None
+        return self.op is None and self.tag is None
 
 
 def columns_by_position(extent: Extent) -> ColumnPlan:

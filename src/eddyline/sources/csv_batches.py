@@ -22,7 +22,7 @@ from eddyline.sources.arrival import Arrival
 from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import ColumnPlan, columns_by_position
-from eddyline.sources.converted import Converted, Mask
+from eddyline.sources.converted import Converted, Mask, mask
 from eddyline.sources.csv_file import CsvReader, CsvRows, Row, Unreadable, _any_kind, _tuples_only
 from eddyline.sources.files import ByteMeter, open_text
 from eddyline.sources.intake import BadRow
@@ -172,6 +172,7 @@ class _CsvStretches:
             None if plan.op is None else texts[plan.op],
             self._references(texts, len(lines)),
             lambda positions: block.contents(lines[positions]),
+            says=None if plan.tag is None else mask(pc.not_equal(texts[plan.tag], "")),
         )
 
     def _references(self, texts: list[pa.Array], count: int) -> Converted | None:

@@ -60,6 +60,10 @@ class Intake:
     def row(self, line: int, op: Any, ref: Any, tag: Any, raw: Sequence[Any]) -> Arrival:
         """A row of any kind. `op`, `ref` and `tag` are the reserved columns, None or empty where absent."""
         kind = self._kind(op)
+        if kind != TAG and tag is not None and tag != "":
+            if kind == INSERT:
+                self.lost()
+            raise BadRow("_tag: this row is no tick-tag; write _op '#' beside it, or leave it away")
         if kind == INSERT:
             return self.insertion(line, raw)
         if kind == TAG:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from eddyline.algebra.types import INTEGER_BITS
@@ -17,6 +18,7 @@ from eddyline.errors import SourceUnusable
 from eddyline.sources.batch_intake import BatchIntake, Columns, Positions, Stretch, sure_rows
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import ColumnPlan, columns_by_name
+from eddyline.sources.converted import mask
 from eddyline.sources.files import ByteMeter
 from eddyline.sources.in_place import NUMBER, InPlace, kind_of, spans_in, stretches, why_copied
 from eddyline.sources.native_columns import from_native
@@ -101,6 +103,7 @@ def take_batch(
         None if plan.op is None else _op_texts(batch.column(plan.op)),
         no_references(batch.num_rows) if plan.ref is None and stretch.intake.extent.key else None,
         tag=batch.column(plan.tag) if whole_floats and plan.tag is not None and _is_text(batch, plan.tag) else None,
+        says=None if plan.tag is None else mask(pc.is_valid(batch.column(plan.tag))),
     )
     sure, doubtful = sure_rows(columns, stretch.intake, stretch.file)
     if len(doubtful):

@@ -6,17 +6,16 @@ They are as many as tuples where every tuple is tagged. What they say is read on
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.sources.converted import Mask
+from eddyline.sources.converted import Mask, mask
+from eddyline.sources.listed import listed_in
 
-#: the tuples that a tag is on, as a stretch that does not end before it begins, and what stands for it
-_STRETCH = r'"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"'
-_SOME = '"tuples":"1-1"'
 _SIGNS, _MODES, _LIFESPANS = (None, "+", "-"), (None, "O", "C"), (None, "I")
 #: of tags with different words, and of tuples that one lists: more of them are looked at one by one
 _MOST = 1_000
@@ -28,18 +27,21 @@ def are_usual(texts: pa.Array) -> Mask:
     >>> are_usual(pa.array(['{"content": "sad"}', '{"content": ""}', None, '{"content": "x", "lifespan": 3}'])).tolist()
     [True, False, False, False]
     """
-    words = pc.replace_substring_regex(texts, _STRETCH, _SOME).dictionary_encode()
+    each = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+    words, first, last = listed_in(each.dictionary)
     usual = np.array([*map(_is_usual, words.dictionary.to_pylist()[:_MOST]), False])
-    which = pc.fill_null(words.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    which = words.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     found: Mask = usual[np.where(which < len(usual) - 1, which, -1)]
-    stretch = pc.extract_regex(texts, _STRETCH)
-    if stretch.null_count < len(stretch):
-        first, last = (pc.struct_field(stretch, name).cast(pa.int64()) for name in ("first", "last"))
-        size = pc.fill_null(pc.subtract(last, first), 0).to_numpy(zero_copy_only=False)
-        found &= (size >= 0) & (size < _MOST)
-    return found
+    size = last - first
+    found &= (size >= 0) & (size < _MOST)
+    if found.all():
+        return mask(pc.is_valid(each))
+    codes = pc.fill_null(each.indices, -1).to_numpy(zero_copy_only=False)
+    usual_of_each: Mask = np.append(found, False)[codes]
+    return usual_of_each
 
 
+@lru_cache(maxsize=4_096)
 def _is_usual(text: str) -> bool:
     try:
         tag = json.loads(text)

@@ -16,10 +16,12 @@ from eddyline.errors import FunctionFailed
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Work
 from eddyline.log.segment import Segment
+from eddyline.spark.doubt import asked_again, doubted_by_stage
 from eddyline.spark.eddy_text import told
 from eddyline.spark.explain import Passed, Question, View, footing, heading, is_once
 from eddyline.spark.kernel_job import run_and_measure
 from eddyline.spark.physical import counted, described
+from eddyline.spark.spans import NOTHING, Spans
 from eddyline.spark.stages import Stage
 from eddyline.spark.trouble import told_plainly
 from eddyline.spark.writer import references_of, segments_by_stage
@@ -67,7 +69,6 @@ def _corrected(passed: Passed, stage: Stage) -> list[str]:
     view = passed.from_slices(stage, passed.view(stage))
     if view is None:
         return []
-    # tuples, which are planned for in case that slices are in doubt, would be counted too later on
     read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
     found = _computed(passed, stage, view)
     if found is None:
@@ -80,6 +81,8 @@ def _corrected(passed: Passed, stage: Stage) -> list[str]:
 def _computed(passed: Passed, stage: Stage, view: View) -> _Run | None:
     works = passed.works(stage, view)
     found = _run_in_kernel(passed, stage, works) if works else None
+    if found is not None and found.doubted:
+        return _computed(passed, stage, asked_again(view, found.doubted))
     if works is None or (found is not None and found.refused):
         frame = passed.frame(stage, view)
         found = None if frame is None else _run_on_spark(stage, frame, found)
@@ -120,6 +123,7 @@ class _Run:
     memory: int = 0
     refused: str = ""  # why it did not run in the kernel
     eddies: Sequence[str] = ()  # what they did
+    doubted: Spans = NOTHING  # where slices could not answer
 
 
 def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
@@ -147,7 +151,8 @@ def _run_in_kernel(passed: Passed, stage: Stage, works: Sequence[Work]) -> _Run:
     if refused:
         return _Run(seconds, (), refused=refused)
     segments = segments_by_stage(references).get(stage.name, ())
-    return _Run(seconds, operators, segments, memory=memory, eddies=told(reports))
+    doubted = doubted_by_stage(references).get(stage.name, NOTHING)
+    return _Run(seconds, operators, segments, memory=memory, eddies=told(reports), doubted=doubted)
 
 
 def _run_on_spark(stage: Stage, frame: DataFrame, tried: _Run | None = None) -> _Run:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,29 +18,40 @@ from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
 from eddyline.log.results import Results, StageResult
 from eddyline.log.revision_log import Correction
-from eddyline.log.segment import Segment
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import fewer, without
+from eddyline.planner.probing import Probing
+from eddyline.spark.added import Added, beginning, result_of
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY, Corrections
-from eddyline.spark.evaluate.batch import Batch, Clock, Log
+from eddyline.spark.doubt import asked_again, doubted_by_stage, made_anew, without_doubt
+from eddyline.spark.evaluate.batch import Batch, Clock, KeptState, Log
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.pause import reason_to_stop
+from eddyline.spark.join_at_work import ended
+from eddyline.spark.join_states import with_states
 from eddyline.spark.keeping import Keeper
-from eddyline.spark.kernel_job import reason_for_spark, run, works_of
+from eddyline.spark.kernel_job import reason_for_spark, reason_of_taggers, run, works_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.planning import planned
 from eddyline.spark.routes import Routes
 from eddyline.spark.showing import ask_again
-from eddyline.spark.spans import LOW, Spans
-from eddyline.spark.stages import SLICES, Stage, numbered_by
+from eddyline.spark.spans import LOW, NOTHING, Spans
+from eddyline.spark.stages import SLICES, STATE, Stage, numbered_by
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
 from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
 from eddyline.spark.work import Scans, stage_frame
-from eddyline.spark.writer import folder_of, references_of, segments_by_stage, withheld_by_stage, written
+from eddyline.spark.writer import (
+    folder_of,
+    references_of,
+    segments_by_stage,
+    touched_by_stage,
+    withheld_by_stage,
+    written,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,22 +92,7 @@ class _Way:
     stretch: Stretch
     stages: Sequence[Stage]
     members: Members | None
-
-
-@dataclass
-class Added:
-    """What some queries have added, and what they have cost, by name."""
-
-    stages: dict[str, StageResult] = field(default_factory=dict)
-    scans: dict[str, Any] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    rows_read: dict[str, int] = field(default_factory=dict)
-    from_slices: set[str] = field(default_factory=set)  # who was answered from slices that were kept
-    asked_again: set[str] = field(default_factory=set)  # who was to show what was withheld before
-
-    def as_of(self, batch: int) -> dict[str, StageResult]:
-        """The same as what one batch commits."""
-        return {name: _as_of(stage, batch) for name, stage in self.stages.items()}
+    probing: Probing | None  # how its join is to be made
 
 
 class BatchWork:
@@ -118,19 +114,25 @@ class BatchWork:
         """`settled`: by stage, the tick before which its answers can never change again."""
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
-        self._ways = [_Way(query, stretch, tuple(query.stages), query.members) for query, stretch in queries]
+        self._ways = [
+            _Way(query, stretch, tuple(query.stages), query.members, _probing(query)) for query, stretch in queries
+        ]
         self._extents = dict(extents)
         self._turn = turn or Turn()
         self._settled = settled
         names = {stage.name for way in self._ways for stage in way.stages}
+        names.update(name for way in self._ways if way.query.join for name in way.query.join.stored(results))
         # what others add meanwhile is none of its business
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
         self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
         self._points = dict(means.points)
         self._read_rows = 0
+        self._cpu: dict[str, float] = {}  # by stage
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._keepers: dict[str, Keeper] = {}  # by query
+        self._from_tuples: set[str] = set()  # queries that found nothing in slices, although they were to ask them
+        self._remade: dict[str, Spans] = {}  # by stage that keeps slices, the ticks of those that are made anew
         self._added = Added()
 
     @property
@@ -147,44 +149,78 @@ class BatchWork:
 
     def run(self) -> Added:
         self._failures.clear()  # it may be tried again
+        self._from_tuples.clear()
+        self._remade.clear()
+        self._cpu.clear()
         names = [way.query.name for way in self._ways]
         added = self._added = Added(seconds=dict.fromkeys(names, 0.0), rows_read=dict.fromkeys(names, 0))
         scans = Scans(self._means.tables, self._scanned)
         derived: dict[str, Log] = {}
+        stored: dict[str, KeptState] = {}
+        seen: dict[str, Batch] = {}  # by query, what the stage with its join saw
         self._keepers = {way.query.name: keeper for way in self._ways if (keeper := self._keeper(way)) is not None}
         for level in _levels(self._ways):
             views = {}
             for way, stage in level:
                 mine = {name: derived.get(name) or way.stretch.logs[name] for name in stage.streams}
                 view = self._view(way, stage, mine, scans)
+                if view is not None and stage.joined is not None:
+                    had = self._had.get(stage.name, _NOTHING)
+                    view = with_states(stage, view, stored, had, way.probing)
                 reason = None if view is None else reason_to_stop(stage.plan, view)
                 if reason is not None:
                     self._failures[stage.name] = reason
                 elif view is not None:
                     views[stage] = view
-            begun = {stage.name: _beginning(stage, view) for stage, view in views.items()}
+            begun = {stage.name: beginning(stage, view) for stage, view in views.items()}
             views.update(self._numbers_due(views))
             references = self._written(views)
             made, withheld = segments_by_stage(references), withheld_by_stage(references)
+            touched = touched_by_stage(references)
             added.stages.update(self._stopped_among(level))
             for way, stage in level:
                 if stage.name in begun and stage.name not in self._failures:
                     had = self._had.get(stage.name, StageResult())
-                    result = _result(had, made.get(stage.name, []), begun[stage.name])
+                    ticks = touched.get(stage.name, ())
+                    result = result_of(had, made.get(stage.name, []), ticks, begun[stage.name])
                     if way.query.name in self._keepers:
                         result = self._keepers[way.query.name].result(stage, result)
+                    remade = self._remade.get(stage.name, NOTHING)
+                    result = replace(result, remade=tuple((low, high, self._number) for low, high in remade))
+                    if stage.kind == STATE and views[stage].begins:
+                        result = replace(result, anew=True)
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
                     added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
                 derived[stage.name] = derived_with(stage, self._had.get(stage.name), added.stages.get(stage.name))
+                if stage.kind == STATE and stage in views:
+                    view = views[stage]
+                    stored[stage.name] = KeptState(view.whole_from, derived[stage.name], view.begins)
+                elif stage.joined is not None and stage in views and way.stretch.piece is None:
+                    seen[way.query.name] = views[stage]
         for name, keeper in self._keepers.items():
             added.stages.update(keeper.ended())
             keeper.learn()
-            if keeper.choice is not None and keeper.choice.from_slices:
+            if keeper.choice is not None and keeper.choice.from_slices and name not in self._from_tuples:
                 added.from_slices.add(name)
+        for way in self._ways:
+            if way.query.join is not None and way.query.name in added.stages:
+                given_up = (name for name in ended(way.query.join, self._had, way.stages) if self._is_stored(name))
+                added.stages.update({name: StageResult(anew=True) for name in given_up})
+                if way.query.name in seen:
+                    way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
         added.scans = scans.taken
         return added
+
+    def _nodes(self, way: _Way) -> dict[str, tuple[int, float]]:
+        """By stage of a join tree, how many tuples it has given, and its processor time."""
+        names = [stage.name for stage in way.stages if stage.joined is not None]
+        found = {name: self._added.stages.get(name, _NOTHING) for name in names}
+        return {name: (result.plus - result.minus, self._cpu.get(name, 0.0)) for name, result in found.items()}
+
+    def _is_stored(self, state: str) -> bool:
+        return self._had[state].start is not None
 
     @property
     def _tasks(self) -> int:
@@ -209,8 +245,54 @@ class BatchWork:
         return {stage.its_numbers: view for stage, view in counting if is_due(self._had.get(stage.name))}
 
     def _written(self, views: Mapping[Stage, Batch]) -> list[Reference]:
-        """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action."""
+        """What the stages of a level write: those for the kernel in one Spark job, the others in one Spark action.
+
+        Who could not trust its slices is asked again.
+        """
         self._read_rows = 0
+        references, for_spark = self._in_kernel(views)
+        doubted = doubted_by_stage(references)
+        if doubted:
+            again = self._asked_again(views, doubted)
+            views = {**views, **again}
+            more, more_for_spark = self._in_kernel(again)
+            names = {stage.name for stage in again}
+            references = [*(one for one in references if one.stage not in names), *more]
+            for_spark = [*(stage for stage in for_spark if stage not in again), *more_for_spark]
+        frames = {}
+        for stage in for_spark:
+            frame = self._frame(stage, views[stage])
+            if frame is not None:
+                frames[stage.name] = frame
+        found_on_spark: list[Reference] = []
+        if frames:
+            with self._turn.taken():
+                began = time.monotonic()  # what it has waited for its turn is not its own cost
+                found_on_spark = self._collected(frames)
+                seconds = time.monotonic() - began
+            for name in frames:  # Spark does not tell them apart
+                self._spent(name, seconds / len(frames), seconds / len(frames))
+        asked = {stage: view.sliced for stage, view in views.items() if view.sliced}
+        self._from_tuples.update(self._owner[numbered_by(s.name)].name for s, told in asked.items() if not any(told))
+        return [*references, *found_on_spark]
+
+    def _asked_again(self, views: Mapping[Stage, Batch], doubted: Mapping[str, Spans]) -> dict[Stage, Batch]:
+        """What stages see whose slices could not answer, and those that keep these slices."""
+        again = {}
+        for stage, view in views.items():
+            if stage.name not in doubted:
+                continue
+            again[stage] = asked_again(view, doubted[stage.name])
+            keeper = self._keepers.get(self._owner[stage.name].name)
+            if keeper is not None and keeper.stage in views:
+                kept = made_anew(keeper, views[keeper.stage], doubted[stage.name])
+                if kept.remade:
+                    again[keeper.stage] = kept
+                    self._remade[keeper.stage.name] = kept.remade
+        return again
+
+    def _in_kernel(self, views: Mapping[Stage, Batch]) -> tuple[list[Reference], list[Stage]]:
+        """What stages write that run in the kernel, and which do not."""
         works: list[Work] = []
         for_spark: list[Stage] = []
         for stage, view in views.items():
@@ -228,27 +310,18 @@ class BatchWork:
         with self._means.changing:  # who was dropped meanwhile is forgotten
             self._means.refused.update({name: why for name, why in refused.items() if self._stands(name)})
         for_spark += [stage for stage in views if stage.name in refused and stage.name not in self._failures]
-        frames = {}
-        for stage in for_spark:
-            frame = self._frame(stage, views[stage])
-            if frame is not None:
-                frames[stage.name] = frame
-        kept = [reference for reference in references if reference.stage not in refused]
-        if not frames:
-            return kept
-        with self._turn.taken():
-            began = time.monotonic()  # what it has waited for its turn is not its own cost
-            found_on_spark = self._collected(frames)
-            seconds = time.monotonic() - began
-        for name in frames:  # Spark does not tell them apart
-            self._spent(name, seconds / len(frames), seconds / len(frames))
-        return [*kept, *found_on_spark]
+        return [reference for reference in references if reference.stage not in refused], for_spark
 
     def _frame(self, stage: Stage, view: Batch) -> DataFrame | None:
         """What Spark is to run for a stage, if anything; a query that cannot even be planned stops alone."""
-        before = self._read_rows
+        before, had = self._read_rows, self._had.get(numbered_by(stage.name))
         try:
-            frame = stage_frame(stage, view, self._had.get(numbered_by(stage.name)), self._number)
+            if view.slices is not None and stage.kind != SLICES:
+                with self._turn.taken():
+                    began = time.monotonic()
+                    view = without_doubt(self._spark, stage, view, had, self._number)
+                    self._spent(stage.name, time.monotonic() - began, time.monotonic() - began)
+            frame = stage_frame(stage, view, had, self._number)
             self._read(stage.name, self._read_rows - before)
             return None if frame is None else written(frame, stage, self._number, self._storage, folder_of(stage))
         except Exception as problem:
@@ -260,6 +333,7 @@ class BatchWork:
     def _spent(self, stage: str, seconds: float, cpu: float) -> None:
         query = self._owner[numbered_by(stage)].name
         self._added.seconds[query] += seconds
+        self._cpu[stage] = self._cpu.get(stage, 0.0) + cpu
         if query in self._keepers:
             spent = self._keepers[query].seconds
             spent[stage] = spent.get(stage, 0.0) + cpu
@@ -326,6 +400,8 @@ class BatchWork:
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
         if not self._means.kernels or stage.name in self._means.refused or reason_for_spark(stage) is not None:
             return None
+        if reason_of_taggers(stage, view) is not None:
+            return None
         had, known = self._had.get(numbered_by(stage.name)), self._means.routes.known(stage.name)
         return works_of(stage, view, had, self._number, self._storage.root, folder_of(stage), known)
 
@@ -336,8 +412,9 @@ class BatchWork:
             return None
         if stretch.after.entry <= query.entry:
             return None  # what this batch takes in came before the query
-        # slices may be kept later than their query begins, and are then those of all that has passed
-        had = self._had.get(query.name if stage.kind == SLICES else stage.name)
+        # slices and states may be kept later than their query begins, and are then those of all that has passed
+        whose = query.name if stage.kind == SLICES else stage.name
+        had = self._had.get(stage.joined.stage if stage.joined is not None else whose)
         start = query.start if had is None else had.start
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
@@ -354,6 +431,8 @@ class BatchWork:
             start = self._first_tick(way)
         elif start is None:
             start = min((log.touched.low for log in mine.values() if log.touched), default=None)
+        if start is None and stage.tells_tags:  # tags are told as they come, whether a tuple has come or not
+            start = min((segment.tick[0] for log in mine.values() for segment in log.fresh), default=None)
         if start is None:
             return None
         memory = query.memory.setdefault(stage.name, {})
@@ -378,6 +457,9 @@ class BatchWork:
     def _first_tick(self, way: _Way) -> int | None:
         """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
         streams = {name for stage in way.stages for name in stage.streams if name in self._extents}
+        # the history of a stream's tags has those of its taggers, which come with its tuples
+        made_of = (way.stretch.logs[name].made_of for name in list(streams))
+        streams.update(log.name for log in made_of if log is not None)
         for entry in way.stretch.entries:
             lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
             if entry.number > way.query.entry and lows:
@@ -388,13 +470,22 @@ class BatchWork:
         self._read_rows += rows
 
 
+def _probing(query: Standing) -> Probing | None:
+    return None if query.join is None else query.join.probing
+
+
 def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
     """The stages, each on a later level than those whose logs it reads."""
     waiting = [(way, stage) for way in ways for stage in way.stages]
     known: set[str] = set()
     levels = []
     while waiting:
-        ready = [(way, s) for way, s in waiting if all(n in known or n in way.stretch.logs for n in s.streams)]
+        ready = [
+            (way, stage)
+            for way, stage in waiting
+            if all(name in known or name in way.stretch.logs for name in stage.streams)
+            and known.issuperset(stage.states)
+        ]
         if not ready:
             break  # they read a stream that was dropped
         levels.append(ready)
@@ -402,25 +493,3 @@ def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
         known |= made
         waiting = [found for found in waiting if found[1].name not in made]
     return levels
-
-
-def _result(had: StageResult, segments: Sequence[Segment], start: int) -> StageResult:
-    highest = max((segment.index[1] for segment in segments), default=0)
-    minus = sum(segment.minus for segment in segments)
-    plus = sum(segment.rows for segment in segments) - minus
-    touched = Spans.of(segment.tick for segment in segments).parts
-    return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
-
-
-def _beginning(stage: Stage, view: Batch) -> int:
-    """From which tick on a stage has something to say, or to keep."""
-    if stage.kind == SLICES and view.slices is not None:
-        return view.slices.first
-    return view.start
-
-
-def _as_of(stage: StageResult, batch: int) -> StageResult:
-    segments, numbers = (
-        tuple(replace(segment, seq=(batch, batch)) for segment in found) for found in (stage.segments, stage.numbers)
-    )
-    return replace(stage, segments=segments, numbers=numbers)

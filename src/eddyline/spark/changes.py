@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from eddyline.log.answers import BATCH, QUERY, Seat, committed_late, with_batch
+from eddyline.algebra.marks import MARKS
+from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late, with_batch
 from eddyline.log.dealt import is_dealt
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.storage import Storage
@@ -29,23 +30,26 @@ def changes_of(
     stage: Stage,
     segments: Sequence[Segment],
     since: int = -1,
-    seat: Seat | None = None,
+    reading: Reading | None = None,
 ) -> DataFrame:
     """The rows of a stage's result segments as they are: every change after a cursor with its `_diff`.
 
-    With a `seat`, those of one member of a query class; windows are numbered by the ticks since the class began.
+    Of a member of a query class they are its own, with a column of tags if it shows any; windows are numbered by the
+    ticks since the class began.
     """
+    seat = None if reading is None else reading.seat
+    not_its = () if reading is None or reading.with_tags else (MARKS,)
     if segments:
         frame = _rows(spark, storage, segments, seat).where(f"{BATCH} > {since}")
         if seat is None:
             return frame
         begun = "true" if seat.begin is None else f"{TICK} >= {seat.begin}"
-        return frame.where(f"{QUERY} = {seat.number} AND {begun}").drop(QUERY)
+        return frame.where(f"{QUERY} = {seat.number} AND {begun}").drop(QUERY, *not_its)
     fields = [f"{TICK} BIGINT", f"{DIFF} TINYINT"]
     fields += [
         f"{back_quoted(n)} {spark_type(f.type)}"
         for n, f in zip(stage.columns, stage.schema.fields, strict=True)
-        if seat is None or n != QUERY
+        if seat is None or n not in (QUERY, *not_its)
     ]
     return spark.createDataFrame([], ", ".join(fields))
 
@@ -53,10 +57,11 @@ def changes_of(
 def _rows(spark: SparkSession, storage: Storage, segments: Sequence[Segment], seat: Seat | None) -> DataFrame:
     files = [segment for segment in segments if not is_dealt(segment.path)]
     dealt = [segment for segment in segments if is_dealt(segment.path)]
-    if not dealt:
-        return _of_files(spark, storage, files)
-    once = _dealt_out(spark, storage, dealt, seat)
-    return once.unionByName(_of_files(spark, storage, files)) if files else once
+    # of a class in which some show tags now and then, some files have a column of these
+    alike = [[segment for segment in files if segment.marked == marked] for marked in (True, False)]
+    parts = [_of_files(spark, storage, some) for some in alike if some]
+    parts += [_dealt_out(spark, storage, dealt, seat)] if dealt else []
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
 def _of_files(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:

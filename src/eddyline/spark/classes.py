@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eddyline.algebra.marks import MARKS
 from eddyline.algebra.node import Operator
 from eddyline.algebra.sharing import QUERY, Form
 from eddyline.errors import InvalidDefinition
@@ -21,7 +22,7 @@ from eddyline.spark.evaluate.members import Members
 from eddyline.spark.form_table import FormTable
 from eddyline.spark.moment import Beginning
 from eddyline.spark.spans import LOW
-from eddyline.spark.stages import Stage, cut
+from eddyline.spark.stages import SLICES, Stage, cut
 from eddyline.spark.standing import Standing
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
@@ -44,6 +45,7 @@ class QueryClass(Standing):
     """Queries of one shape at work. Its log has the answers of all of them; the last column tells whose."""
 
     shape: Shape | None = None
+    marked: Shape | None = None  # of one who shows tags, while there is any
     storage: Storage | None = None
     next_number: int = 1
     forms: dict[Any, FormTable] = field(default_factory=dict)  # by predicate and types of its constants
@@ -58,10 +60,13 @@ class QueryClass(Standing):
         return sum(len(table) for table in self.forms.values())
 
     def table(self, shape: Shape) -> FormTable:
-        """Where members with the predicate of a shape are."""
+        """Where members with the predicate of a shape are, those who show tags apart from others."""
         self.settled = False
+        if shape.asks:
+            self.marked = shape
         if shape.form not in self.forms:
-            self.forms[shape.form] = FormTable(Form(f"f{self.next_number}", shape.predicate, shape.where), shape.above)
+            form = Form(f"f{self.next_number}", shape.predicate, shape.where, shape.asks)
+            self.forms[shape.form] = FormTable(form, shape.above)
         return self.forms[shape.form]
 
     def drop(self, numbers: Sequence[int], shape: Shape) -> None:
@@ -69,6 +74,17 @@ class QueryClass(Standing):
         table.drop(numbers)
         if not len(table):
             self.left.append(self.forms.pop(shape.form))
+            if not any(other.form.asks for other in self.forms.values()):
+                self.marked = None
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether a query of its shape can be a member: all who show tags see the same ones."""
+        return self.marked is None or not shape.asks or self.marked.marks == shape.marks
+
+    @property
+    def asking(self) -> int:
+        """How many members show tags."""
+        return sum(len(table) for table in self.forms.values() if table.form.asks)
 
     def rank(self, numbers: range, priority: int) -> None:
         """A class has the priority of its most urgent member: all are answered together, so none can go ahead."""
@@ -107,12 +123,22 @@ class QueryClass(Standing):
         since, begin = (max(table.latest for table in tables), max(table.last_begin for table in tables))
         latest = self.next_number - 1
         self.members = Members(known, len(self.shape.above), since, begin, self.shape.together, latest)
-        plan = with_forms(self.shape.plan, tuple(form for form, _ in parts))
-        if self.shape.windowed:
-            plan = with_windows(plan, {window for table in tables for window in table.windows})
-        self.plan = plan
-        stages = cut(self.name, plan, (*self.shape.columns, QUERY))
+        forms = tuple(form for form, _ in parts)
+        windows = {window for table in tables for window in table.windows} if self.shape.windowed else set()
+
+        def filled(plan: Operator) -> Operator:
+            made = with_forms(plan, forms)
+            return with_windows(made, windows) if windows else made
+
+        own = filled(self.shape.plan)
+        self.plan = own
+        stages = cut(self.name, own, (*self.shape.columns, QUERY))
         self.stages: Sequence[Stage] = with_slices(stages) if self.keeps else stages
+        if self.marked is not None and self.marked.marked is not None:
+            # nobody looks at tags but the last stage: slices know nothing of them
+            self.plan = filled(self.marked.marked)
+            marked = cut(self.name, self.plan, (*self.shape.columns, MARKS, QUERY))
+            self.stages = [*(stage for stage in self.stages if stage.kind == SLICES), *marked]
         self.settled = True
 
 
@@ -123,7 +149,7 @@ class Classes:
         self._storage = storage
         self._share_from = share_from  # the how-manieth query of a shape is the first to be a member of a class
         self._alone: Counter[Any] = Counter()  # by shape, how many queries stand for themselves
-        self._by_key: dict[Any, QueryClass] = {}  # where new queries of a shape go
+        self._by_key: dict[Any, list[QueryClass]] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
         self._taken: Counter[str] = Counter()  # by log, the highest number that a member ever had
@@ -160,7 +186,7 @@ class Classes:
 
     def of(self, shape: Shape, beginning: Beginning) -> QueryClass | None:
         """The class that a new query of this shape would find."""
-        found = self._by_key.get(_key(shape, beginning))
+        found = next((each for each in self._by_key.get(_key(shape, beginning), ()) if each.takes(shape)), None)
         # who looks back may be answered by any batch, others by the next one that brings something
         return None if found is not None and beginning.past is not None and found.met else found
 
@@ -178,7 +204,9 @@ class Classes:
                 found.since = standing.since
             self._by_log[seat.log] = found
             if standing.past is not None or not standing.history:  # who looked back at an earlier time is apart
-                self._by_key[_key(shape, standing.beginning)] = found
+                key = _key(shape, standing.beginning)
+                earlier = [other for other in self._by_key.get(key, ()) if not other.takes(shape)]
+                self._by_key[key] = [*earlier, found]
         # where all began together, it is the class that knows what had come
         since = standing.since.get(shape.stream, 0) if shape.by_tuple and not shape.together else 0
         begin = LOW if seat.begin is None else seat.begin
@@ -198,7 +226,8 @@ class Classes:
         found.drop(numbers, shape)
         found.unrank(numbers)
         if not len(found):
-            self._by_key = {key: other for key, other in self._by_key.items() if other is not found}
+            left = {key: [other for other in others if other is not found] for key, others in self._by_key.items()}
+            self._by_key = {key: others for key, others in left.items() if others}
             del self._by_log[log]
         return found
 

@@ -13,7 +13,7 @@ from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing
 
 if TYPE_CHECKING:
-    from eddyline.spark.batch_work import Added
+    from eddyline.spark.added import Added
     from eddyline.spark.stretches import Stretch
 
 

@@ -39,12 +39,12 @@ _KEEPING = (0.008, 2e-7)
 _ONE_MORE_TASK = 0.015
 #: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
 _DISTURBED, _AT_LEAST = 4.0, 0.02
+#: the same of the first of its kind, of which nothing is known but what is believed
+_SURPRISING = 16.0
 #: a work with many rows
 _LARGE = 100_000.0
 #: no work takes less
 _LEAST = 1e-4
-#: the same of the first of its kind, of which nothing is known but what is believed
-_SURPRISING = 16.0
 #: after so many works, what a line says changes because works do, not because it is still learning
 _SETTLED = 10
 #: after so many batches with corrections, what slices have cost is old news: they may be tried again

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator
 from eddyline.algebra.retention import reaching
+from eddyline.algebra.tagging import Taggers
 from eddyline.algebra.user_function import UserFunction, functions_of
 from eddyline.catalog.catalog import AUTO, UPSTREAM, BoundQuery
 from eddyline.catalog.connection import ConnectionPoint
@@ -28,7 +28,8 @@ from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
 from eddyline.log.tagged import TagReading
 from eddyline.log.upkeep import House, Pace, Upkeep
-from eddyline.sharing import Shape, shape_of
+from eddyline.planner.written import tree_written
+from eddyline.sharing import Shape
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.classes import Classes, sharing_from
@@ -37,6 +38,9 @@ from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import BatchReport, Executor
 from eddyline.spark.fairness import Policy
 from eddyline.spark.harmless import for_spark, is_harmless
+from eddyline.spark.join_at_work import Allowed, JoinAtWork
+from eddyline.spark.join_costs import JoinCosts
+from eddyline.spark.join_inputs import first_join
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.merging import run_merges
@@ -52,14 +56,13 @@ from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
 from eddyline.spark.tags.functions import code_for
 from eddyline.spark.tags.lowering import joins_in
+from eddyline.spark.tags.sharing import functions_of_shape, shape_in_class
+from eddyline.spark.tags.standing import with_histories
 from eddyline.spark.templates import constants_of, corrected, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
-
-if TYPE_CHECKING:
-    pass
 
 #: the names under which a bound query keeps its shape, and whether it can be shared
 SHAPE, HARMLESS = "$shape", "$harmless"
@@ -111,6 +114,8 @@ class Engine:
         self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use, policy, lanes)
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, share_from)
+        self.join_costs = JoinCosts(self.storage)
+        self.join_limits: Callable[[], Allowed] = Allowed  # what joins may take of which nobody has said
         self._extents: dict[str, Extent] = {}
         #: by connection point, the stream or log that it is on, which of both, and how far back it reaches
         self._points: dict[str, tuple[str, bool, tuple[int, int]]] = {}
@@ -176,12 +181,17 @@ class Engine:
         """What plans call to carry tags along; their code must stay where workers find it."""
         return frozenset(self._tag_functions)
 
-    def _use_tag_functions(self, plan: Operator) -> None:
-        """Let Spark know what a plan calls to carry tags along."""
-        for function in code_for(self.storage, functions_of(plan)):
+    def use_functions(self, functions: Sequence[UserFunction]) -> None:
+        """Let Spark know those that carry tags along."""
+        for function in code_for(self.storage, functions):
             if function not in self._tag_functions:
                 self._tag_functions.add(function)
                 self.add_function(function)
+
+    def arrived(self, stream: str) -> int:
+        """The last index that a tuple of a stream has got."""
+        with self.writing:
+            return self.journal.state(stream).last_index
 
     def staging(self, extent: Extent, base: Path) -> Staging:
         """Where the rows of a stream wait that Spark itself reads."""
@@ -193,12 +203,13 @@ class Engine:
         Gives its seat if it is a member of a query class. Those that come before the next batch begin together.
         """
         keeps = query.revisions != UPSTREAM
-        self._use_tag_functions(plan)
+        self.use_functions(functions_of(plan))
         stages = _stages(name, plan, query, keeps)
         clock = self.ingest.clock
         created = Clock(_tick(clock.reached), _tick(clock.closed))
         standing = Standing(name, stages, start, history, created, keeps=keeps, past=self.journal.number)
         standing.chooses = query.revisions == AUTO
+        self._let_join(standing, query)
         seat = self.seat(query, standing.beginning)
         self.stand(standing, query, seat)
         return seat
@@ -216,12 +227,14 @@ class Engine:
             return
         shape = shape_of_query(query)
         assert shape is not None
+        self.use_functions(functions_of_shape(shape))
         with self.executor.changing:
             self.executor.add(self.classes.take(seat, shape, standing))
 
     def stand_all(self, standing: Standing, query: BoundQuery, seat: Seat, values: pa.Table) -> None:
         """Let as many queries stand as there are rows of values for the parameters of a query."""
         shape = template_shape(query)
+        self.use_functions(functions_of_shape(shape))
         with self.executor.changing:
             constants = constants_of(shape, values)
             self.executor.add(self.classes.take(seat, shape, standing, constants, values.num_rows))
@@ -268,12 +281,30 @@ class Engine:
         created = Clock(_tick(moment.reached), _tick(moment.closed))
         keeps = query.revisions != UPSTREAM
         if plan is not None:
-            self._use_tag_functions(plan)
+            self.use_functions(functions_of(plan))
         stages = () if plan is None else _stages(name, plan, query, keeps)
         made = Standing(name, stages, moment.start, history, created, moment.entry, moment.arrived)
         made.priority, made.keeps, made.past = query.priority, keeps, past
         made.chooses = query.revisions == AUTO
+        self._let_join(made, query)
         return made
+
+    def _let_join(self, standing: Standing, query: BoundQuery) -> None:
+        """Let the join of a query run by a tree, if one can run it."""
+        found = first_join(standing.stages)
+        if found is None:
+            return
+        stage, join = found
+        written = None if query.join_tree is None else tree_written(query.join_tree, join.names)
+
+        def allowed() -> Allowed:
+            given = self.join_limits()
+            cpu = given.cpu if query.cpu_limit is None else query.cpu_limit
+            memory = given.memory if query.memory_limit is None else query.memory_limit
+            return Allowed(cpu, memory, given.tick_seconds)
+
+        standing.join = JoinAtWork(stage, standing.stages, join, allowed, self.join_costs.costs, written)
+        standing.stages = standing.join.stages
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""
@@ -316,10 +347,11 @@ class Engine:
         found = self.executor.results.stages.get(log)
         return 0 if found is None else sum(count for _, _, count in found.withheld)
 
-    def logs(self) -> dict[str, Log]:
-        """All streams as they stand now."""
+    def logs(self, tagged: bool = False) -> dict[str, Log]:
+        """All streams as they stand now, as they are written; `tagged`: with what continuous taggers make of tuples."""
+        taggers = self.executor.taggers if tagged else Taggers()
         with self.writing:
-            return given_logs(self.journal, self._extents, self.journal.number, ())
+            return given_logs(self.journal, self._extents, taggers, self.journal.number, ())
 
     def answered_once(self, plan: Operator) -> pa.Table:
         """A query over tables alone, as they are: its rows as c0, c1, …"""
@@ -417,7 +449,7 @@ class Engine:
             self.storage,
             self.executor.journal,
             lambda: self.executor.results,
-            lambda: [stage.name for query in self.executor.queries() for stage in query.stages],
+            self.executor.stages_at_work,
             self._folded,
             lambda merges: run_merges(self.spark, self.storage, merges),
             self._cuts,
@@ -434,15 +466,15 @@ class Engine:
 
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
-        return cuts([stage for query in self.executor.queries() for stage in query.stages], horizons, results)
+        tagged = {history_name(name): name for name in horizons if self.executor.taggers.of(name)}
+        stages = [stage for query in self.executor.queries() for stage in query.stages]
+        return with_histories(tagged, horizons, lambda known: cuts(stages, known, results))
 
 
 def shape_of_query(query: BoundQuery) -> Shape | None:
     """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
-    if SHAPE not in query.__dict__ and any(map(is_marks, query.plan.schema.names)):
-        query.__dict__[SHAPE] = None
     if SHAPE not in query.__dict__:
-        shape = shape_of(query.plan, query.columns)
+        shape = shape_in_class(query)
         query.__dict__[SHAPE] = shape and replace(corrected(shape, query), on_spark=for_spark(shape))
     found: Shape | None = query.__dict__[SHAPE]
     return found
@@ -455,6 +487,8 @@ def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[S
 
 def shared_shape(query: BoundQuery) -> Shape | None:
     """The shape of a query that can be answered together with others; None if it cannot."""
+    if query.join_tree is not None:
+        return None  # a class stores nothing of what it joins
     shape = shape_of_query(query)
     if shape is not None and HARMLESS not in query.__dict__:
         query.__dict__[HARMLESS] = is_harmless(shape)

@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eddyline.algebra.tagging import Taggers
 from eddyline.catalog.extent import Extent
 from eddyline.log.journal import Entry, Journal, revised_entries
 from eddyline.log.results import Past, Position, Record, ResultLog, Results, StageResult
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
-from eddyline.spark.batch_work import Added, BatchWork, Means
+from eddyline.spark.added import Added
+from eddyline.spark.batch_work import BatchWork, Means
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
@@ -95,6 +97,7 @@ class Executor:
         self._log = ResultLog(storage)
         self.results = self._log.load()
         self._extents: dict[str, Extent] = {}
+        self.taggers = Taggers()  # the continuous ones on streams; whoever changes them is writing to the logs
         self._queries: dict[str, Standing] = {}
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
@@ -110,13 +113,15 @@ class Executor:
 
     def add(self, query: Standing) -> None:
         with self._guard:
+            query.adopt(self.results)
             self._queries[query.name] = query
 
     def drop(self, name: str) -> None:
         with self._guard:
             standing = self._queries.pop(name, None)
             if standing is not None:
-                self.results.forget(stage.name for stage in standing.stages)
+                stored = [] if standing.join is None else standing.join.stored(self.results)
+                self.results.forget([*stored, *(stage.name for stage in standing.stages)])
                 for stage in standing.stages:
                     self.refused.pop(stage.name, None)
                     self.routes.forget(stage.name)
@@ -140,6 +145,13 @@ class Executor:
     @property
     def journal(self) -> Journal:
         return self._journal
+
+    def stages_at_work(self) -> list[str]:
+        """The names of all stages; of join trees also what is stored and given up with the next batch only."""
+        with self._guard:
+            names = [stage.name for query in self._queries.values() for stage in query.stages]
+            joins = [query.join for query in self._queries.values() if query.join is not None]
+            return [*names, *(name for join in joins for name in join.stored(self.results))]
 
     def queries(self) -> list[Standing]:
         with self._guard:
@@ -242,7 +254,7 @@ class Executor:
             positions = self._positions(target, done, common)
             for query in common:
                 query.settle()
-            stretches = Stretches(self._journal, self._extents, target)
+            stretches = Stretches(self._journal, self._extents, self.taggers, target)
             ways = [(query, stretches.after(self.results.position(query.name), query)) for query in common]
             settled = self._settled(common, target)
             work = BatchWork(self._means, self.results, batch, ways, self._extents, settled=settled)
@@ -435,7 +447,7 @@ class Executor:
             stretch, after, size = self._piece(query, lane, at, at.past)
         else:
             after, size = self._catching_up(at, target)
-            stretch = Stretches(self._journal, self._extents, after).after(at, query)
+            stretch = Stretches(self._journal, self._extents, self.taggers, after).after(at, query)
         turn, settled = self._lanes.turn(lane), self._settled([query], after)
         work = BatchWork(
             self._means, self.results, number, [(query, stretch)], dict(self._extents), turn, settled=settled
@@ -456,7 +468,7 @@ class Executor:
     def _piece(self, query: Standing, lane: Lane, at: Position, past: Past) -> tuple[Stretch, Position, int]:
         """The next piece of the past."""
         assert self._policy is not None
-        logs = given_logs(self._journal, self._extents, at.entry, ())
+        logs = given_logs(self._journal, self._extents, self.taggers, at.entry, ())
         stages = of_the_past(query, query.stages)
         for stage in stages[: past.stage]:
             logs[stage.name] = derived_log(stage, self.results.stages.get(stage.name))

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.radius import radius_of
-from eddyline.algebra.user_function import plain_names
-from eddyline.algebra.window import HopWindow, Scan, TimeWindow
+from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.algebra.user_function import functions_of, plain_names
+from eddyline.algebra.window import HopWindow, LatestRowsWindow, RowWindow, Scan, TimeWindow
 from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
+from eddyline.spark.doubt import without_doubt
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from eddyline.spark.engine import Engine
+
+
+_BY_ORDER = (
+    "its windows count the tuples of a stream that windows make, in the order in which they are given: once a tuple"
+    " comes late or is corrected, that depends on the batches"
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,16 @@ def footing(engine: Engine, question: Question) -> list[str]:
 def corrections_of(engine: Engine, question: Question) -> list[str]:
     """Where corrections of answers come from, why not from elsewhere, and how much history one can need."""
     way = _way(engine, question)
-    return [] if not way else [*way, f"a correction can need {radius_of(question.plan)} of history"]
+    if not way:
+        return []
+    order = [_BY_ORDER] if _counts_what_is_said(question.plan) else []
+    return [*way, f"a correction can need {radius_of(question.plan)} of history", *order]
+
+
+def _counts_what_is_said(plan: Operator) -> bool:
+    """Whether windows of rows are over a stream that windows make."""
+    rows = (operator for operator in plan.walk() if isinstance(operator, RowWindow | LatestRowsWindow))
+    return any(isinstance(below, RStream | IStream | DStream) for window in rows for below in window.walk())
 
 
 def _way(engine: Engine, question: Question) -> list[str]:
@@ -148,8 +165,8 @@ class View(Batch):
     def rows(self) -> int:
         return sum(self.segments.values())
 
-    def read(self, log: Log, segments: Sequence[Segment], more: int = 0) -> Frame:
-        self.segments.update({segment.path: segment.rows for segment in segments})
+    def read(self, log: Log, segments: Sequence[Segment], more: Sequence[str] = ()) -> Frame:
+        self.segments.update({segment.path: segment.rows for segment in segments if more or not segment.only_tags})
         return super().read(log, segments, more)
 
 
@@ -160,12 +177,13 @@ class Passed:
         self._engine = engine
         self.spark = engine.spark
         self._imagined = imagined
+        engine.use_functions(functions_of(question.plan))
         self._folder = f"explain/{uuid.uuid4().hex}"
         at_work = [query for query in engine.executor.queries() if query.name == question.name]
         self._standing = at_work[0] if at_work else None
         self._members = None if self._standing is None else self._standing.members
         self.stages = cut(question.name, question.plan, question.columns)
-        self._logs = {name: _all_fresh(log) for name, log in engine.logs().items()}
+        self._logs = {name: _all_fresh(log) for name, log in engine.logs(tagged=True).items()}
         self._start = self._first_tick(question)
         clock = engine.ingest.clock
         self._now = Clock(*(LOW if tick is None else tick for tick in (clock.reached, clock.closed)))
@@ -285,6 +303,8 @@ class Passed:
         """What Spark runs for a stage, its plan made; None if there is nothing to do."""
         if is_once(stage):
             return once_frame(stage.plan, view)
+        if not self._imagined:
+            view = without_doubt(self.spark, stage, view, None, 0)
         changes = stage_frame(stage, view, None, 0)
         if changes is None:
             return None

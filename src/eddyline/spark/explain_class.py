@@ -87,6 +87,9 @@ def _about(found: QueryClass, own: FormTable, standing: Sequence[Standing]) -> l
         f"  form {own.form.name}, {counted(len(own), 'member')}: {form_text(own.form.predicate)}",
         f"    {_how_found(own)}",
     ]
+    if found.asking:
+        shown = "all members show" if found.asking == len(found) else f"{found.asking:,} of {len(found):,} members show"
+        lines.append(f"  {shown} tags: these are put together once for all, and taken away for those who show none")
     if others:
         lines.append(f"  and {counted(others, 'other form')}, {counted(len(found) - len(own), 'member')}")
     if found.shape is not None and found.shape.together:

@@ -114,10 +114,12 @@ class FormTable:
         """Few go with the work, many into a file, and those who ask for something costly: all of them at once."""
         costly = self.form.predicate is not None and is_expensive(self.form.predicate)
         if rows.num_rows <= MOST_JOINED and not costly:
-            return MemberTable(self._fields, rows.combine_chunks())  # Spark stops at an empty chunk
+            return MemberTable(
+                self._fields, rows.combine_chunks(), asks=self.form.asks
+            )  # Spark stops at an empty chunk
         path = f"{folder}/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, rows)
-        return MemberTable(self._fields, None, path, count=rows.num_rows)
+        return MemberTable(self._fields, None, path, count=rows.num_rows, asks=self.form.asks)
 
     def _sweep(self, storage: Storage) -> None:
         self._files.append({table.path for _, table in self._parts or () if table.path is not None})

@@ -35,17 +35,18 @@ _AGGREGATES = frozenset(_AGGREGATED.split())
 
 def for_spark(shape: Shape) -> bool:
     """Whether the kernel leaves queries of a shape to Spark."""
-    return why_not(_plan(shape)) is not None
+    return any(why_not(plan) is not None for plan in _plans(shape))
 
 
 def is_harmless(shape: Shape) -> bool:
     """Whether a query of a shape cannot stop others."""
-    plan = _plan(shape)
-    return why_not(plan) is None or all(map(_never_fails, plan.walk()))
+    return all(why_not(plan) is None or all(map(_never_fails, plan.walk())) for plan in _plans(shape))
 
 
-def _plan(shape: Shape) -> Operator:
-    return with_forms(shape.plan, (Form("", shape.predicate, shape.where),))
+def _plans(shape: Shape) -> list[Operator]:
+    """That of the class, and the one while members show tags."""
+    forms = (Form("", shape.predicate, shape.where),)
+    return [with_forms(plan, forms) for plan in (shape.plan, shape.marked) if plan is not None]
 
 
 def _never_fails(operator: Operator) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from eddyline.catalog.catalog import UPSTREAM
+from eddyline.catalog.connection import ConnectionPoint
 from eddyline.log.results import StageResult
 from eddyline.spark.correcting import DOWNSTREAM_ONLY, UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, Log
+from eddyline.spark.evaluate.kept import correctable_or_reason
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.outlook import outlook_of
 from eddyline.spark.spans import LOW
-from eddyline.spark.stages import SLICES, Stage
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage
 from eddyline.spark.standing import Standing
 
 _NOTHING = StageResult()
@@ -47,7 +50,11 @@ class Keeper:
         stage = next((one for one in stages if one.kind == SLICES), None)
         if stage is None:
             return None
-        return cls(query, stage, stages[-1], members, had, corrections, points.get(query.name))
+        made = cls(query, stage, stages[-1], members, had, corrections, points.get(query.name))
+        found = correctable_or_reason(made.answering.plan)
+        if isinstance(found, str) or found.columns != stage.columns:
+            made.choice = UPSTREAM_ONLY  # a class in which members show tags: slices are whole again when none does
+        return made
 
     def view(self, stage: Stage, view: Batch) -> Batch | None:
         """What one of both stages sees, with slices as it was chosen; None if it has nothing to do."""
@@ -120,10 +127,26 @@ class Keeper:
             self.corrections.spent(self.query.name, self.outlook, self.choice, answering, keeping)
 
 
+def why_no_slices(answering: Stage, revisions: str) -> str | None:
+    """Why a query cannot keep slices, which a connection point on it wants; None if it can, or would not need any."""
+    if answering.kind in (LINEAR, LOOKUP):  # corrected tuple by tuple
+        return None
+    found = correctable_or_reason(answering.plan)
+    if isinstance(found, str):
+        return found
+    return "it was created WITH (revisions = 'upstream')" if revisions == UPSTREAM else None
+
+
+def nothing_to_connect(point: ConnectionPoint, reason: str) -> str:
+    """A warning: a connection point stands on a query and changes nothing."""
+    kept = f"the connection point {point.name} has {point.on} keep no more than its answers, which it keeps anyway"
+    return f"{kept}: {reason}"
+
+
 def kept_by(stage: Stage, had: StageResult, members: Members | None) -> KeptSlices:
     """The slices that a stage has written, and from which tick on they are whole."""
     assert had.start is not None
     first = had.start
     if members is not None and members.latest != had.count:
         first = max(first, members.begin + 1)
-    return KeptSlices(first, stage.columns, stage.schema, had.segments)
+    return KeptSlices(first, stage.columns, stage.schema, had.segments, had.remade)

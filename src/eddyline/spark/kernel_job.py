@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from eddyline.algebra.user_function import UserFunction, functions_of
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.tag import Tagger
+from eddyline.algebra.user_function import UserFunction, functions_in, functions_of
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.fits import why_not, why_not_expression
@@ -25,6 +28,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.spreading import MOST_ROWS, by_segments, by_windows, most_rows
 from eddyline.spark.stages import LINEAR, Stage
+from eddyline.spark.tags.made import made_in, satisfied
 from eddyline.spark.work import corrects_tuples, stage_frame
 from eddyline.spark.writer import place_of_withheld, segment_schema
 
@@ -47,6 +51,23 @@ def reason_for_spark(stage: Stage) -> str | None:
     conditions = () if stage.revise is None else stage.revise.conditions
     reasons = (why_not(stage.plan), *map(why_not_expression, conditions))
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def reason_of_taggers(stage: Stage, view: Batch) -> str | None:
+    """Why what continuous taggers make cannot be computed in the kernel; None if it can, or nothing is made."""
+    reasons = map(why_not_expression, _made(stage, view))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _made(stage: Stage, view: Batch) -> tuple[TypedExpr, ...]:
+    taggers = tuple((name, log.taggers) for name, log in view.logs.items() if log.taggers)
+    said = [map(satisfied, log.made_of.taggers) for log in view.logs.values() if log.made_of is not None]
+    return (*(_made_by(stage, taggers) if taggers else ()), *chain.from_iterable(said))
+
+
+@lru_cache(maxsize=10_000)
+def _made_by(stage: Stage, taggers: tuple[tuple[str, tuple[Tagger, ...]], ...]) -> tuple[TypedExpr, ...]:
+    return tuple(made_in(stage.plan, dict(taggers)))
 
 
 @lru_cache(maxsize=10_000)
@@ -85,13 +106,13 @@ def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) ->
     whole = _work(stage, view, had, outline)
     if whole is None:
         return []
-    parts = by_windows(stage, view, max(whole.reads, 0 if whole.otherwise is None else whole.otherwise.reads))
+    parts = by_windows(stage, view, whole.reads)
     found = [whole]
     if len(parts) > 1:
         works = ((part.stretch, _work(stage, part, had, outline)) for part in parts)
         found = [_of_stretch(work, stretch) for stretch, work in works if work is not None]
     most = most_rows(stage, stage.kind == LINEAR and corrects_tuples(stage, view, had))
-    if any(work.reads > most or (work.otherwise is not None and work.otherwise.reads > most) for work in found):
+    if any(work.reads > most for work in found):
         raise _TooMuch
     return found
 
@@ -108,29 +129,18 @@ def _of_stretch(work: Work, stretch: tuple[int, int]) -> Work:
 
 
 def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:
-    """What a task is to do; None if there is nothing to do.
-
-    Where slices are kept, it does without the tuples of windows as long as nothing is in doubt.
-    """
-    if view.slices is None or view.doubts is not None:
-        return _one_work(stage, view, had, outline)
-    doubts: list[Any] = []
-    short = _one_work(stage, replace(view, doubts=doubts), had, outline)
-    if short is None or not doubts:
-        return short
-    asked = " UNION ALL ".join(f"({doubt.statement()})" for doubt in doubts)
-    return replace(short, doubts=asked, otherwise=_one_work(stage, view, had, outline))
-
-
-def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> Work | None:
+    """What a task is to do; None if there is nothing to do."""
     sheet = Sheet()
     reads = 0
+    # who is asked again knows what was in doubt
+    doubts: list[Any] | None = None if view.slices is None or view.doubted else []
 
     def count(rows: int) -> None:
         nonlocal reads
         reads += rows
 
-    frame = stage_frame(stage, replace(view, frames=cast(Frames, sheet), on_read=count), had, outline.batch)
+    seen = replace(view, frames=cast(Frames, sheet), on_read=count, doubts=doubts)
+    frame = stage_frame(stage, seen, had, outline.batch)
     if frame is None:
         return None
     made = cast(Frame, frame)
@@ -147,9 +157,11 @@ def _one_work(stage: Stage, view: Batch, had: StageResult | None, outline: Work)
         found=_needed(sheet.found, made.plain) if by_row else sheet.found,
         by_row=by_row,
         plain=made.plain,
-        functions=_functions(stage),
+        functions=tuple(dict.fromkeys((*_functions(stage), *functions_in(_made(stage, view))))),
         few=few,
+        ordered=view.probing is not None,
         reads=reads,
+        doubts=" UNION ".join(f"({doubt.statement()})" for doubt in doubts or ()),
         grouping=None if grouping is None else replace(grouping, reads=reads),
     )
 
@@ -167,6 +179,7 @@ def _opened_rows(sheet: Sheet, view: Batch, had: StageResult | None) -> int:
     counted = [segment for log in view.logs.values() for segment in (*log.segments, *log.fresh)]
     counted += [] if had is None else [*had.segments, *had.numbers]
     counted += [] if view.slices is None else view.slices.segments
+    counted += [segment for state in view.states.values() for segment in state.log.segments]
     rows = {segment.path: segment.rows for segment in counted}
     in_files: int = sum(rows.get(path, MOST_ROWS) for paths in sheet.files.values() for path in paths)
     return in_files + sum(int(table.num_rows) for table in sheet.tables.values())

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from eddyline.log.results import Position
-from eddyline.spark.batch_work import Added, BatchWork, Turn
+from eddyline.spark.added import Added
+from eddyline.spark.batch_work import BatchWork, Turn
 from eddyline.spark.fairness import Pace
 from eddyline.spark.past import Extent
 from eddyline.spark.patience import retried

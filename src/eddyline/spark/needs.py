@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eddyline.algebra.first_tags import FirstTags
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.tag_matches import TagMatches
@@ -17,7 +18,7 @@ from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
 from eddyline.log.results import Results
 from eddyline.spark.numbering import unwritten
 from eddyline.spark.spans import HIGH, LOW
-from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, STATE, Stage
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
     # by log: before this tick nothing comes or goes any more / nothing is read any more
     firm = {name: LOW if tick is None else tick for name, tick in horizons.items()}
     needed = dict(firm)
-    stages = [stage for stage in stages if stage.kind != SLICES or _are_kept(stage, results)]
+    stages = [stage for stage in stages if stage.kind not in (SLICES, STATE) or _are_kept(stage, results)]
     waiting = list(stages)
     # a query's own log is its answer, which is kept; those of its inner stages are named after it
     inner = {stage.name for stage in waiting if "/" in stage.name}
@@ -63,6 +64,10 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
             needed[stage.name] = min(asked.pop(stage.name, since), needed.get(stage.name, since))
             for log, tick in asked.items():
                 needed[log] = min(needed[log], tick)
+            if (
+                stage.kind == STATE
+            ):  # a row is at the last tick at which it lives, and who asks for older ones goes by tuples
+                needed[stage.name] = _beginning(stage, results)
     for stage in waiting:  # they read what was dropped and do not run, but others' logs they name stay
         needed.update(dict.fromkeys(stage.streams, LOW))
     for stage in stages:
@@ -74,8 +79,13 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
 
 
 def _are_kept(slices: Stage, results: Results) -> bool:
-    """Slices that are not kept need nothing: when they are, they are made of what is there for the windows."""
+    """Slices and states that are not kept need nothing: when they are, they are made of what windows need."""
     return slices.name in results.stages and results.stages[slices.name].start is not None
+
+
+def _beginning(stage: Stage, results: Results) -> int:
+    start = results.stages[stage.name].start
+    return LOW if start is None else start
 
 
 def _first_withheld(stage: Stage, results: Results) -> int:
@@ -96,6 +106,9 @@ def _asked(stage: Stage, firm: Mapping[str, int], results: Results, withheld: in
         since = min((firm[log] for log in stage.streams), default=LOW)
         looks_back = (*stage.streams, stage.name) if stage.revise is not None else ()
         return since, dict.fromkeys(looks_back, min(since, withheld))
+    if isinstance(stage.plan, FirstTags):  # the same, and all tags that may still be told, or have been
+        tags = _log_below(stage.plan.tags)
+        return firm[_log_below(stage.plan.tuples)], {tags: LOW, stage.name: LOW}
     reaches = _reaches(stage.plan)
     closed = position.closed
     if closed is None or reaches is None or any(firm[reach.log] <= LOW for reach in reaches):

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from eddyline.algebra.expression import Column, Literal, TypedExpr
-from eddyline.algebra.marks import MARKS
+from eddyline.algebra.marks import MARKS, PLACES_ROLE
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import Withdrawal
 from eddyline.algebra.types import STRING
 from eddyline.catalog.extent import Extent
 from eddyline.log.detached import Detached, detach_text
-from eddyline.log.segment import INDEX, TICK
+from eddyline.log.segment import INDEX, PLACES, TICK
 from eddyline.log.segment import MARKS as COLUMN_OF_MARKS
 from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.spark.evaluate.batch import Log, columns_of
@@ -177,30 +177,31 @@ def _made(engine: Engine, logs: dict[str, Log], revision: Revision, statement: S
 def _found(engine: Engine, logs: dict[str, Log], revision: Revision, horizon: int | None) -> DataFrame:
     """The tuples that are revised: `_index`, `_tick` and the values, then the new values if there are any.
 
-    Where tuples carry tags, their marks are the last column.
+    Where tuples carry tags, their marks and where the tags stand are the last columns.
     """
     extent = revision.extent
     width = len(extent.schema)
     columns, marks = columns_of(width + 2), []
     declared = extent.schema
     if any(segment.marked for segment in logs[extent.name].segments):
-        declared += Schema((Field(MARKS, STRING, declared.fields[0].relation),))
-        columns = [*columns_of(width), *columns_of(width + 3)[-2:]]
-        marks = [f"c{width} AS {COLUMN_OF_MARKS}"]
+        names = (MARKS, f"{MARKS}{PLACES_ROLE}")
+        declared += Schema(tuple(Field(name, STRING, declared.fields[0].relation) for name in names))
+        columns = [*columns_of(width), *columns_of(width + 4)[-2:]]
+        marks = [f"c{width} AS {COLUMN_OF_MARKS}", f"c{width + 1} AS {PLACES}"]
     plan = StreamReceive(extent.name, declared, implicit=True)
     frame = cast("DataFrame", tuples(plan, engine.batch(logs)))
     if horizon is not None:
         frame = frame.where(f"{TICK} >= {horizon}")
-    names = names_of(revision.schema, columns)
+    known = names_of(revision.schema, columns)
     if revision.where is not None:
-        frame = frame.where(spark_sql(revision.where, names))
+        frame = frame.where(spark_sql(revision.where, known))
     own = [INDEX, TICK, *columns_of(width)]
     if revision.taking_back is not None:  # those with tags of the tagger; tasks look at what these say
         tagger = Literal(json.dumps(revision.taking_back.what.tagger, ensure_ascii=False), STRING)
-        carrying = f"instr(c{width}, {spark_sql(tagger, names)}) > 0"
+        carrying = f"instr(c{width}, {spark_sql(tagger, known)}) > 0"
         return frame.where(f"c{width} IS NOT NULL AND {carrying}").selectExpr(*own, *marks)
     if revision.values is None:
         return frame.selectExpr(*own, *marks)
-    texts = [spark_sql(value, names) for value in revision.values]
+    texts = [spark_sql(value, known) for value in revision.values]
     different = " OR ".join(f"NOT (({text}) <=> c{i})" for i, text in enumerate(texts))
     return frame.where(different).selectExpr(*own, *(f"{text} AS n{i}" for i, text in enumerate(texts)), *marks)

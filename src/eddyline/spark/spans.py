@@ -40,6 +40,21 @@ class Spans:
     def __or__(self, other: Spans) -> Spans:
         return Spans.of((*self.parts, *other.parts))
 
+    def __sub__(self, other: Spans) -> Spans:
+        """What is left outside of others.
+
+        >>> (Spans.of([(1, 9), (20, 20)]) - Spans.of([(3, 4), (9, 30)])).parts
+        ((1, 2), (5, 8))
+        """
+        if not other:
+            return self
+        edges = [LOW - 1, *(edge for part in other for edge in part), HIGH + 1]
+        gaps = [(a + 1, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+        return Spans.of((max(a, low), min(b, high)) for a, b in self.parts for low, high in gaps)
+
+    def __and__(self, other: Spans) -> Spans:
+        return self - (self - other)
+
     def within(self, low: int, high: int) -> Spans:
         return Spans.of((max(a, low), min(b, high)) for a, b in self.parts)
 

@@ -51,6 +51,8 @@ def by_segments(stage: Stage, view: Batch, had: StageResult | None) -> list[tupl
     What indexes find can be looked at piece by piece; rows that are joined with members would come again with every
     piece, so those are another part. Where it looks at what it has shown, all of that must meet.
     """
+    if stage.kind == SLICES and view.remade:  # versions of a tuple must meet, however long ago they came
+        return [(stage, view)]
     if stage.kind == SLICES:  # a slice that is in several parts is added up by who reads it
         return [(stage, part) for part in _of_segments(view, _GROUPED_ROWS, adds_up=True)]
     if stage.kind != LINEAR or corrects_tuples(stage, view, had):

@@ -1,11 +1,12 @@
 """Cutting a plan into stages: each reads logs and writes one, so that a derived stream is a log like any other.
 
-A stage is one of four kinds of work:
+A stage is one of five kinds of work:
 - a *linear* stage selects and projects the tuples of one log, tuple by tuple;
 - a *look-up* stage puts each tuple beside the rows of a table;
 - a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation;
 - a *slices* stage keeps what an aggregation has counted and added up so far, slice by slice, for the stage it stands
-  beside: with that, a correction need not look at tuples again.
+  beside: with that, a correction need not look at tuples again;
+- a *state* stage keeps what a node of a join tree gives, for the nodes above it (`join_inputs.py`).
 Beside a stage that numbers its tuples for each member of a query class, there is another now and then that writes down
 how far each has come.
 """
@@ -13,7 +14,10 @@ how far each has come.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from eddyline.algebra.first_tags import FirstTags
+from eddyline.algebra.marks import KIND
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges
 from eddyline.algebra.revision import ReviseIf, StreamRevise, WindowRevise
@@ -37,13 +41,16 @@ from eddyline.algebra.window import LatestRowsWindow, RangeWindow, RowWindow, Sc
 from eddyline.errors import NotSupported
 from eddyline.log import adding
 
+if TYPE_CHECKING:
+    from eddyline.spark.join_inputs import JoinNode
+
 LINEAR, LOOKUP, WINDOWS, STREAM, RELATION, NUMBERS = "linear", "lookup", "windows", "stream", "relation", "numbers"
-SLICES = adding.SLICES
+SLICES, STATE = adding.SLICES, "state"
 #: behind the name of a stage, the stage that writes its numbers down
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
 _PER_TUPLE = (StreamSelect, StreamProject, StreamAlias, StreamMatch)
-_TO_STREAM = (RStream, IStream, DStream, RunningGroups, TagMatches)
+_TO_STREAM = (RStream, IStream, DStream, RunningGroups, TagMatches, FirstTags)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,12 @@ class Stage:
     written: Schema | None = None  # of that log, if it is not what the plan gives
     revise: ReviseIf | None = None  # which corrections of its log are shown; without it, all are
     of: str | None = None  # the query whose setting that is, if it is read by another
+    joined: JoinNode | None = None  # how its join runs, or of which node of a join tree it is the state
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states of a join tree that it reads."""
+        return () if self.joined is None else self.joined.states
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -67,6 +80,11 @@ class Stage:
     @property
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(op.table for op in self.plan.walk() if isinstance(op, Scan)))
+
+    @property
+    def tells_tags(self) -> bool:
+        """Whether tick-tags are rows for it, as tuples are."""
+        return any(KIND in op.declared.names for op in self.plan.walk() if isinstance(op, _FROM_LOG))
 
     @property
     def schema(self) -> Schema:
@@ -122,6 +140,9 @@ class _Cutter:
             return plan.with_inputs(self._windows(plan.inputs[0]))
         if isinstance(plan, TagMatches):
             return plan.with_inputs(self._tuples(plan.left), self._tuples(plan.right))
+        if isinstance(plan, FirstTags):
+            # the tags that have passed stay, however short a time their stream is retained
+            return plan.with_inputs(self._tuples(plan.tuples), self._stage(plan.tags))
         if isinstance(plan, StreamLookup):
             # several tables are looked up at once: a tuple meets all of them as they stand
             several = isinstance(plan.input, StreamLookup)

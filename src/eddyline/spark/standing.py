@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.moment import Beginning
-from eddyline.spark.stages import SLICES, Stage
+from eddyline.spark.stages import SLICES, STATE, Stage
+
+if TYPE_CHECKING:
+    from eddyline.log.results import Results
+    from eddyline.spark.join_at_work import JoinAtWork
 
 
 @dataclass
@@ -29,6 +33,7 @@ class Standing:
     keeps: bool = False  # whether it may keep slices, to be corrected from them
     chooses: bool = False  # whether it does so only while that costs less
     past: int | None = None  # the entries that it looks back at, as long as others may begin together with it
+    join: JoinAtWork | None = None  # how its join over many inputs runs, if a tree can run it
 
     @property
     def beginning(self) -> Beginning:
@@ -36,8 +41,19 @@ class Standing:
 
     def settle(self) -> None:
         """Get ready for a batch."""
+        if self.join is not None:
+            self.join.settle()
+            self.join.reorder()
+            self.stages = self.join.stages
+
+    def adopt(self, results: Results) -> None:
+        """Go on from what was answered and stored before."""
+        if self.join is not None:
+            self.join.adopt(results)
+            self.stages = self.join.stages
 
 
 def of_the_past(query: Standing, stages: Sequence[Stage]) -> list[Stage]:
-    """The stages that answer what has passed: who keeps slices only while that pays keeps none of it."""
-    return [stage for stage in stages if not (query.chooses and stage.kind == SLICES)]
+    """The stages that answer what has passed: who keeps slices only while that pays keeps none of it, and what joins
+    store is that of what is to come."""
+    return [stage for stage in stages if stage.kind != STATE and not (query.chooses and stage.kind == SLICES)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from eddyline.algebra.tagging import NUMBERS, Taggers
 from eddyline.catalog.extent import Extent
 from eddyline.log.journal import Entry, Journal
 from eddyline.log.results import Position, StageResult
+from eddyline.log.said import history_name
+from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Clock, Log
 from eddyline.spark.past import Piece
 from eddyline.spark.spans import EVERYTHING, LOW, Spans
@@ -33,8 +36,8 @@ class Stretch:
 class Stretches:
     """The stretches of the journal up to an entry, by where they begin; put together once for all who begin there."""
 
-    def __init__(self, journal: Journal, extents: Mapping[str, Extent], upto: Position) -> None:
-        self._journal, self._extents, self.upto = journal, dict(extents), upto
+    def __init__(self, journal: Journal, extents: Mapping[str, Extent], taggers: Taggers, upto: Position) -> None:
+        self._journal, self._extents, self._taggers, self.upto = journal, dict(extents), taggers, upto
         self._known: dict[int, tuple[Sequence[Entry], dict[str, Log]]] = {}
 
     def after(self, position: Position, query: Standing) -> Stretch:
@@ -42,11 +45,14 @@ class Stretches:
         first = max(position.entry, query.entry)
         if first not in self._known:
             entries = self._journal.between(first, self.upto.entry)
-            self._known[first] = entries, given_logs(self._journal, self._extents, self.upto.entry, entries)
+            logs = given_logs(self._journal, self._extents, self._taggers, self.upto.entry, entries)
+            self._known[first] = entries, logs
         return Stretch(self.upto, position, *self._known[first])
 
 
-def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entries: Sequence[Entry]) -> dict[str, Log]:
+def given_logs(
+    journal: Journal, extents: Mapping[str, Extent], taggers: Taggers, entry: int, entries: Sequence[Entry]
+) -> dict[str, Log]:
     """The streams as they stand at an entry of the journal; it may have gone on since."""
     later = {
         segment.path
@@ -59,8 +65,26 @@ def given_logs(journal: Journal, extents: Mapping[str, Extent], entry: int, entr
         segments = [segment for segment in journal.state(name).segments if segment.path not in later]
         fresh = [segment for e in entries for segment in e.segments.get(name, ())]
         touched = Spans.of(span for e in entries for span in e.touched.get(name, ())).coarser()
-        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched)
+        logs[name] = Log(name, extent.schema, extent.schema.names, segments, fresh, touched, taggers.of(name))
+    for stream in [name for name, log in logs.items() if log.taggers]:
+        logs[history_name(stream)] = _with_made(logs[history_name(stream)], logs[stream])
     return logs
+
+
+def _with_made(history: Log, stream: Log) -> Log:
+    """The history of a stream's tags with those of its taggers, which are in no log: they are made of its tuples."""
+    count = len(stream.taggers)
+
+    def made(segments: Sequence[Segment]) -> list[Segment]:
+        return [replace(s, index=(NUMBERS + s.index[0], count * NUMBERS + s.index[1])) for s in segments]
+
+    return replace(
+        history,
+        segments=[*history.segments, *made(stream.segments)],
+        fresh=[*history.fresh, *made(stream.fresh)],
+        touched=(history.touched | stream.touched).coarser(),
+        made_of=stream,
+    )
 
 
 def derived_log(stage: Stage, had: StageResult | None) -> Log:
@@ -71,7 +95,7 @@ def derived_log(stage: Stage, had: StageResult | None) -> Log:
 def derived_with(stage: Stage, had: StageResult | None, now: StageResult | None) -> Log:
     """The log of a stage as the next level sees it."""
     fresh = () if now is None else now.segments
-    earlier = () if had is None else had.segments
+    earlier = () if had is None or (now is not None and now.anew) else had.segments
     touched = Spans.of(() if now is None else now.touched).coarser()
     return Log(stage.name, stage.schema, stage.columns, (*earlier, *fresh), fresh, touched)
 
@@ -79,7 +103,7 @@ def derived_with(stage: Stage, had: StageResult | None, now: StageResult | None)
 def all_fresh(log: Log) -> Log:
     """A stream for a query that is new: everything that has passed comes at once."""
     tuples = any(segment.tags < segment.rows for segment in log.segments)  # tags alone touch nothing
-    return Log(log.name, log.schema, log.columns, log.segments, log.segments, EVERYTHING if tuples else Spans())
+    return replace(log, fresh=log.segments, touched=EVERYTHING if tuples else Spans())
 
 
 def clock_of(position: Position) -> Clock:

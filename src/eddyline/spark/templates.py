@@ -18,21 +18,22 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.log.answers import python_rows
-from eddyline.sharing import Shape, shape_of
+from eddyline.sharing import Shape
 from eddyline.sharing.constants import COMPARING, has_constants
 from eddyline.spark.harmless import for_spark
+from eddyline.spark.tags.sharing import shape_in_class
 
 
 def template_shape(query: BoundQuery) -> Shape:
     """The shape of a query with parameters; raises if they stand where queries of one class cannot differ."""
-    shape = shape_of(query.plan, query.columns)
+    shape = shape_in_class(query)
     if shape is None:
         raise NotSupported(
             "queries of this kind cannot be answered together",
             hint="two of its columns have the same name, or one is named _query; name them with AS",
         )
     asked = [] if shape.predicate is None else [shape.predicate]
-    for operator in shape.plan.walk():
+    for operator in (shape.marked or shape.plan).walk():
         if isinstance(operator, StreamSelect | WindowSelect):
             if (left := _left_in(operator.predicate)) is not None and has_constants(operator.predicate):
                 raise NotSupported(
@@ -120,4 +121,5 @@ def with_values(query: BoundQuery, row: pa.Table) -> BoundQuery:
         known = literal.value
         return Literal(values[known.name], literal.type) if isinstance(known, Parameter) else literal
 
-    return replace(query, plan=with_literals(query.plan, given))
+    plan, in_class = with_literals((query.plan, query.in_class), given)
+    return replace(query, plan=plan, in_class=in_class)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from eddyline.algebra.first_tags import FirstTags
+from eddyline.algebra.marks import MARKS
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
@@ -16,12 +18,15 @@ from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import Scan
 from eddyline.log.results import StageResult
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.sharing.marked import with_all_marks
 from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_groups, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
 from eddyline.spark.evaluate.evaluate import windows
+from eddyline.spark.evaluate.first_tags import desired_first_tags, first_tags_difference
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
+from eddyline.spark.evaluate.joining import state_changes
 from eddyline.spark.evaluate.kept import Correctable, changes_of_slices, correctable_or_reason
 from eddyline.spark.evaluate.lookup import desired_lookup
 from eddyline.spark.evaluate.relational import with_rank
@@ -32,7 +37,18 @@ from eddyline.spark.evaluate.withheld import Shown, as_shown
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.numbering import last_numbers, of_standing_members
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-from eddyline.spark.stages import LINEAR, LOOKUP, NUMBERS, RELATION, SLICES, STREAM, WINDOWS, Stage, is_relation
+from eddyline.spark.stages import (
+    LINEAR,
+    LOOKUP,
+    NUMBERS,
+    RELATION,
+    SLICES,
+    STATE,
+    STREAM,
+    WINDOWS,
+    Stage,
+    is_relation,
+)
 from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:
@@ -88,6 +104,10 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
         assert isinstance(plan, Correctable)
         frame = changes_of_slices(plan, view)
         return None if frame is None else _Changes(frame, [TICK, diff])
+    if stage.kind == STATE:
+        assert stage.joined is not None
+        frame = state_changes(stage.joined, view)
+        return None if frame is None else _Changes(frame, [TICK, diff])
     desired = _desired(stage, view)
     if desired is None:
         return None
@@ -102,6 +122,10 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
             withheld = shown.withheld.selectExpr(f"{T} AS {TICK}", DIFF, *extra)
     if isinstance(stage.plan, TagMatches):
         return _Changes(matches_difference(desired, said), [INDEX, TICK, diff, *extra])
+    if isinstance(stage.plan, RunningGroups):
+        return _Changes(difference.groups_difference(desired, said), [INDEX, TICK, diff, *extra])
+    if isinstance(stage.plan, FirstTags):
+        return _Changes(first_tags_difference(desired, said), [INDEX, TICK, diff, *extra])
     if stage.kind in (STREAM, LOOKUP):
         member = columns_of(desired.width)[stage.member] if stage.counts_for_each else None
         system = [INDEX, TICK, diff, *extra]
@@ -170,9 +194,10 @@ def _linear(stage: Stage, view: Batch) -> Frame | None:
     log = log_of(stage.plan, view)
     if not log.fresh:
         return None
-    frame = changes(stage.plan, view)
     if not any(segment.minus for segment in log.fresh):
-        return frame
+        # what was shown is compared with what is to be shown where corrections may be withheld
+        return changes(with_all_marks(stage.plan) if stage.revise is None else stage.plan, view)
+    frame = changes(stage.plan, view)
     columns = [INDEX, TICK, *columns_of(len(stage.schema))]
     return grouped(frame, columns, [NET]).where(f"{DIFF} <> 0")
 
@@ -185,6 +210,8 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
         return desired_lookup(plan, view)
     if isinstance(plan, TagMatches):
         return desired_matches(plan, view)
+    if isinstance(plan, FirstTags):
+        return desired_first_tags(plan, view)
     if isinstance(plan, RunningGroups):
         return desired_groups(plan, view)
     if stage.kind == RELATION or is_relation(plan):
@@ -224,9 +251,20 @@ def _read(stage: Stage, view: Batch, desired: Desired, segments: Sequence[Segmen
 def _read_log(stage: Stage, view: Batch, system: Mapping[str, str], segments: Sequence[Segment]) -> Frame:
     """What a stage has written: columns of ours with their types, and its own as c0, c1, …"""
     own = {name: spark_type(f.type) for name, f in zip(stage.columns, stage.schema.fields, strict=True)}
-    values = [f"{back_quoted(name)} AS c{i}" for i, name in enumerate(stage.columns)]
     view.on_read(sum(segment.rows for segment in segments))
-    return view.frames.read([segment.path for segment in segments], {**system, **own}, [*system, *values])
+
+    def read(some: Sequence[Segment], left_out: str | None = None) -> Frame:
+        fields = {name: type_ for name, type_ in own.items() if name != left_out}
+        texts = [back_quoted(name) if name in fields else f"CAST(NULL AS {own[name]})" for name in stage.columns]
+        values = [f"{text} AS c{i}" for i, text in enumerate(texts)]
+        return view.frames.read([segment.path for segment in some], {**system, **fields}, [*system, *values])
+
+    bare = [] if view.members is None or MARKS not in own else [s for s in segments if not s.marked]
+    if not bare:
+        return read(segments)
+    # no member of the class showed tags then
+    marked = [segment for segment in segments if segment.marked]
+    return read(marked).unionAll(read(bare, MARKS)) if marked else read(bare, MARKS)
 
 
 class Scans:
@@ -248,13 +286,15 @@ class Scans:
         self, stage: Stage, start: int, now: Clock, before: Clock
     ) -> Callable[[str, Spans | None], Sequence[Snapshot]]:
         """The snapshots of a stage's tables; a new one is taken if a scan is due in this batch."""
+        # what a join has stored is of the table as the join itself sees it
+        whose = stage.joined.stage if stage.joined is not None else stage.name
         for scan in (op for op in stage.plan.walk() if isinstance(op, Scan)):
             if stage.kind == LOOKUP:
                 continue  # sees the table as it stands at each tuple
-            self._take_if_due(f"{stage.name}\n{scan.table}", scan, start, now, before)
+            self._take_if_due(f"{whose}\n{scan.table}", scan, start, now, before)
 
         def snapshots(table: str, ticks: Spans | None) -> Sequence[Snapshot]:
-            key = f"{stage.name}\n{table}"
+            key = f"{whose}\n{table}"
             taken = [*self._earlier.get(key, ()), *([self.taken[key]] if key in self.taken else [])]
             found = [Snapshot(tick, partial(self._tables.frame, table, pieces)) for tick, pieces in taken]
             if ticks is None:

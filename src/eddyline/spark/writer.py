@@ -10,7 +10,9 @@ import pyarrow as pa
 from eddyline.columnar.types import arrow_type
 from eddyline.kernels.task import PLACE, Reference
 from eddyline.kernels.task import written as written_by_task
+from eddyline.log.journal import Spans
 from eddyline.log.segment import DIFF, TICK, Segment
+from eddyline.log.spans import joined_spans
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import Stretch
 from eddyline.spark.evaluate.difference import HEADER
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 _REFERENCE = (
     "stage STRING, path STRING, rows BIGINT, size BIGINT, seq ARRAY<BIGINT>, index ARRAY<BIGINT>, "
-    "tick ARRAY<BIGINT>, minus BIGINT, place ARRAY<BIGINT>, withheld ARRAY<ARRAY<BIGINT>>"
+    "tick ARRAY<BIGINT>, minus BIGINT, place ARRAY<BIGINT>, marked BIGINT, withheld ARRAY<ARRAY<BIGINT>>, "
+    "touched ARRAY<ARRAY<BIGINT>>"
 )
 _PAIR = pa.list_(pa.int64())
 _ARROW_REFERENCE = pa.schema(
@@ -34,7 +37,8 @@ _ARROW_REFERENCE = pa.schema(
         **dict.fromkeys(("seq", "index", "tick"), _PAIR),
         "minus": pa.int64(),
         "place": _PAIR,
-        "withheld": pa.list_(_PAIR),
+        "marked": pa.int64(),
+        **dict.fromkeys(("withheld", "touched"), pa.list_(_PAIR)),
     }
 )
 _SYSTEM = {DIFF: pa.int8(), HEADER: pa.bool_()}
@@ -74,6 +78,14 @@ def withheld_by_stage(references: Iterable[Reference]) -> dict[str, list[Stretch
     return found
 
 
+def touched_by_stage(references: Iterable[Reference]) -> dict[str, Spans]:
+    """The ticks of all that each stage has written, as a few stretches."""
+    found: dict[str, list[Spans]] = {}
+    for reference in references:
+        found.setdefault(reference.stage, []).append(reference.touched)
+    return {stage: joined_spans(spans) for stage, spans in found.items()}
+
+
 def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: str) -> DataFrame:
     """The rows of a DataFrame as segments of a stage's log; gives references to them."""
     made = cast("DataFrame", frame)
@@ -84,8 +96,9 @@ def written(frame: Frame, stage: Stage, batch: int, storage: Storage, folder: st
         renamed = (batch.rename_columns(names) for batch in batches)
         for reference in written_by_task(renamed, name, batch, Storage(root), folder, holds):
             segment = {} if reference.segment is None else reference.segment.to_json()
-            row = {"stage": name, **segment, "withheld": [list(stretch) for stretch in reference.withheld]}
-            yield pa.RecordBatch.from_pylist([row], schema=_ARROW_REFERENCE)
+            stretches = {"withheld": reference.withheld, "touched": reference.touched}
+            lists = {key: [list(stretch) for stretch in some] for key, some in stretches.items()}
+            yield pa.RecordBatch.from_pylist([{"stage": name, **segment, **lists}], schema=_ARROW_REFERENCE)
 
     return made.mapInArrow(write, _REFERENCE)
 
@@ -96,9 +109,13 @@ def references_of(rows: Sequence[Row]) -> list[Reference]:
 
 
 def _reference(value: dict[str, Any]) -> Reference:
-    stage, withheld = value.pop("stage"), value.pop("withheld")
-    stretches = tuple((low, high, count) for low, high, count in withheld)
-    return Reference(stage, None if value["path"] is None else Segment.from_json(value), withheld=stretches)
+    stage = value.pop("stage")
+    withheld = tuple((low, high, count) for low, high, count in value.pop("withheld"))
+    touched = tuple((low, high) for low, high in value.pop("touched"))
+    if value["marked"] is None:  # as it is written down: with the way in which tags are kept, or not at all
+        del value["marked"]
+    segment = None if value["path"] is None else Segment.from_json(value)
+    return Reference(stage, segment, withheld=withheld, touched=touched)
 
 
 def segments_by_stage(references: Iterable[Reference]) -> dict[str, list[Segment]]:

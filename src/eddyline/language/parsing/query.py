@@ -89,6 +89,8 @@ class QueryParser(LoopParser):
         args["offset"] = self._whole_number("a number of rows") if self._word("OFFSET") else None
         args["loops"] = self._loops() or None
         args["with_tags"] = self._word("WITH", "TAGS") or tags_early or None
+        if self._is_word("WITH") and self._is_word("TAG", ahead=1):
+            self._fail("a query shows its rows with all their tags", hint="write WITH TAGS")
         if args["with_tags"] and not args["loops"]:
             args["loops"] = self._loops() or None
         return self._spanned(syntax.SelectQuery(**args), first)

@@ -68,6 +68,7 @@ def standing_before(log: Log, index: int) -> int:
         segment.index[0]
         for segment in log.segments
         if not segment.minus
+        and not segment.only_tags
         and segment.index[0] <= index
         and segment.index[0] <= segment.index[1]
         and not any(r.index[0] <= segment.index[1] and segment.index[0] <= r.index[1] for r in revised)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import Operator
@@ -17,6 +17,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
 from eddyline.spark.evaluate.frames import Frame, grouped
+from eddyline.spark.evaluate.joining import edges_of
 from eddyline.spark.evaluate.members import BEGIN, SLIDE
 from eddyline.spark.evaluate.reach import changed, changed_relation, holds, lookback
 from eddyline.spark.evaluate.relation import Asked, at_every_tick, net_changes, of_members, relation
@@ -24,6 +25,9 @@ from eddyline.spark.evaluate.relational import order_of
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
+
+#: counts running groups as they were founded
+FOUNDED = "_founded"
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,6 @@ class Desired:
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
     order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
-    marks: str | None = None  # the column of changes that does not tell them apart
 
     @property
     def head(self) -> list[str]:
@@ -139,9 +142,9 @@ def desired_groups(plan: RunningGroups, batch: Batch) -> Desired | None:
     if not log_of(below.input, batch).fresh:
         return None
     made = windows(plan.input, batch, EVERYTHING)
-    width = made.width - 2
-    columns = [f"c{i + 2} AS c{i}" for i in range(width)]
-    rows = made.rows.selectExpr("c0 AS _k0", f"c1 AS {T}", *columns)
+    width = made.width - 3
+    columns = [f"c{i + 3} AS c{i}" for i in range(width)]
+    rows = made.rows.selectExpr("c0 AS _k0", f"c1 AS {T}", f"c2 AS {FOUNDED}", *columns)
     return Desired(rows, ("_k0",), width, EVERYTHING, "_k0")
 
 
@@ -218,14 +221,17 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
         return None
     asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
     width = len(plan.schema)
-    frame = of_members(relation(below, batch, asked), batch, width)
+    view = batch
+    if batch.join is not None and not isinstance(plan, RStream):
+        view = replace(batch, edges=edges_of(below, batch.join, batch, ticks))
+    frame = of_members(relation(below, view, asked), batch, width)
     columns = [f"c{i}" for i in range(width)]
     again = ticks.within(LOW, batch.before.closed)
     if isinstance(plan, RStream):
         return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T, order=_order(plan))
     net = net_changes(frame, ticks, width, marks_in(plan.schema))
     if isinstance(plan, RelationChanges):
-        return Desired(net, (T,), width, again, T, marks=marks_in(plan.schema))
+        return Desired(net, (T,), width, again, T)
     wanted = net.where("_n > 0" if isinstance(plan, IStream) else "_n < 0")
     rows = wanted.selectExpr(T, *columns, "explode(sequence(1L, abs(_n))) AS _copy").drop("_copy")
     return Desired(rows, (T,), width, again, T, order=_order(plan))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from eddyline.algebra.sharing import QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
-from eddyline.spark.evaluate.desired import Desired
+from eddyline.spark.evaluate.desired import FOUNDED, Desired
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.tuples import NET
 from eddyline.spark.evaluate.windows import T
@@ -80,15 +80,33 @@ def _each(member: str | None) -> list[str]:
     return [] if member is None else [member]
 
 
+def groups_difference(desired: Desired, said: Said) -> Frame:
+    """For running groups, which have one tuple each: `_index`, `_tick`, `_diff`, keys, c0, …
+
+    A group keeps its index as long as it is there; new ones are numbered as they were founded.
+    """
+    keys = list(desired.keys)
+    own = [*keys, *columns_of(desired.width)]
+    named = desired.rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {INDEX}")
+    if said.rows is not None:
+        old = grouped(said.rows, [INDEX, TICK, *own], [NET]).where(f"{DIFF} > 0")
+        named = desired.rows.join(old.select(INDEX, *keys), keys, "left")
+    fresh = f"row_number() OVER (PARTITION BY {INDEX} IS NULL ORDER BY {FOUNDED})"
+    index = f"CAST(coalesce({INDEX}, {said.count}L + {fresh}) AS BIGINT) AS {INDEX}"
+    now = named.selectExpr(index, f"{T} AS {TICK}", *own, f"1 AS {DIFF}")
+    if said.rows is None:
+        return now
+    both = now.unionAll(old.selectExpr(INDEX, TICK, *own, f"-1 AS {DIFF}"))
+    return grouped(both, [INDEX, TICK, *own], [NET]).where(f"{DIFF} <> 0")
+
+
 def relation_difference(desired: Desired, said: Said) -> Frame:
     """For changes of a relation: `_tick`, `_diff`, c0, …, one row for each single change."""
     columns = columns_of(desired.width)
     net = desired.rows.selectExpr(f"{T} AS {TICK}", "_n", *columns)
     if said.rows is not None:
         net = net.unionByName(said.rows.selectExpr(TICK, f"CAST(-{DIFF} AS BIGINT) AS _n", *columns))
-        values, marks = [column for column in columns if column != desired.marks], desired.marks
-        own = [] if marks is None else [f"max({marks}) AS {marks}"]
-        net = grouped(net, [TICK, *values], ["CAST(sum(_n) AS BIGINT) AS _n", *own]).where("_n <> 0")
+        net = grouped(net, [TICK, *columns], ["CAST(sum(_n) AS BIGINT) AS _n"]).where("_n <> 0")
     copies = "explode(sequence(1L, abs(_n))) AS _copy"
     return net.selectExpr(TICK, f"CAST(sign(_n) AS TINYINT) AS {DIFF}", *columns, copies).drop("_copy")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import (
     Instants,
@@ -32,10 +34,12 @@ from eddyline.spark.evaluate import looped, relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import row_windows, row_windows_at
 from eddyline.spark.evaluate.frames import Frame
+from eddyline.spark.evaluate.joining import joined_windows
 from eddyline.spark.evaluate.kept import Correctable, correctable_or_reason, windows_of_slices
+from eddyline.spark.evaluate.lives import FROM, UNTIL
 from eddyline.spark.evaluate.product import product
 from eddyline.spark.evaluate.reach import lookback
-from eddyline.spark.evaluate.relation import FROM, UNTIL, Asked, relation, windows_at
+from eddyline.spark.evaluate.relation import Asked, relation, windows_at
 from eddyline.spark.evaluate.slices import aggregate_slices, can_merge, sliceable
 from eddyline.spark.evaluate.tables import one_row, scans
 from eddyline.spark.evaluate.tag_groups import everything, tag_groups
@@ -60,6 +64,8 @@ def domain(node: Operator) -> str:
 
 def windows(node: Operator, batch: Batch, asked: Spans, by: str = TICKS) -> Windows:
     """The windows of an operator that stand at the places asked for, created by now."""
+    if batch.join is not None and node is batch.join.of.node:
+        return joined_windows(batch.join, batch, asked, lambda b, some: windows(node, replace(b, join=None), some, by))
     if isinstance(node, TimeWindow | HopWindow):
         return time_windows(node, batch, asked)
     if isinstance(node, RowWindow):

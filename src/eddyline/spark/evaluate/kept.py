@@ -1,14 +1,16 @@
 """Aggregates from slices that were kept: a correction costs as much as its slices, however many tuples they have.
 
 Each batch adds to a log what its tuples change in the parts of their slices, those that go with the weight -1. A window
-is then put together from slices, old and new. Where that cannot give the answer (a MAX has lost its largest value), the
-tuples of this window are asked after all.
+is then put together from slices, old and new. Where that cannot give the answer (a MAX has lost its largest value), it
+says so, is asked again, and takes the tuples of this window.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import cast
 
 from eddyline.algebra.expression import Aggregate, TypedExpr
@@ -26,26 +28,30 @@ from eddyline.algebra.relational import (
     WindowSort,
 )
 from eddyline.algebra.schema import Field, Schema
-from eddyline.algebra.sharing import NUMBER, QUERY
+from eddyline.algebra.sharing import NUMBER, QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import LatestRowsWindow, LoopWindow, RangeWindow, RowWindow
+from eddyline.log.remade import Remade, later_than
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, KeptSlices, columns_of
-from eddyline.spark.evaluate.frames import Frame, SparkFrames, few, grouped
+from eddyline.spark.evaluate.frames import Frame, few, grouped
 from eddyline.spark.evaluate.placing import Placing, is_placed, placing
 from eddyline.spark.evaluate.relational import in_every_window, names_in
 from eddyline.spark.evaluate.slices import SLICE, Below, below_or_reason, chained, keys_of
-from eddyline.spark.evaluate.tuples import apply_chain, log_of
+from eddyline.spark.evaluate.tuples import NET, apply_chain, log_of
 from eddyline.spark.evaluate.windows import Windows
 from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.parts import ALWAYS, Centred, Signed
 from eddyline.spark.signed import COUNT, VALUE, signed_or_reason
-from eddyline.spark.spans import EVERYTHING, HIGH, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, NOTHING, Spans
 from eddyline.spark.stages import SLICES, Stage
 
 #: what is asked of distinct values, by aggregate
 _OF_VALUES = "of_values"
+_COLUMN = re.compile(r"\bc\d+\b")
+#: where windows are that slices cannot answer
+DOUBTED = "_doubted"
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,20 @@ class Correctable:
     @property
     def centred(self) -> list[Centred]:
         return [signed.centred for signed in self.aggregates if signed.centred is not None]
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that aggregates look at; there may be others among them."""
+        texts = [part.made for signed in self.aggregates for part in signed.parts]
+        texts += [number for centred in self.centred for number in centred.numbers]
+        named = {name for text in texts for name in _COLUMN.findall(text)}
+        return [name for name in columns_of(len(self.node.input.schema)) if name in named]
+
+    @property
+    def tells_versions_apart(self) -> bool:
+        """Whether rows can be grouped by all that aggregates look at: a MAP equals nothing."""
+        types = dict(zip(columns_of(len(self.node.input.schema)), self.node.input.schema.fields, strict=True))
+        return not any("MAP" in str(types[name].type) for name in self.used)
 
     @property
     def parts(self) -> list[list[str]]:
@@ -189,11 +209,18 @@ def slices_of(query: str) -> str:
 
 
 def changes_of_slices(plan: Correctable, batch: Batch) -> Frame | None:
-    """What the batch changes in its slices: `_tick` (of the slice), `_diff`, c0, …; None if nothing can change."""
+    """What the batch changes in its slices: `_tick` (of the slice), `_diff`, c0, …; None if nothing can change.
+
+    Slices that are made anew are those of all tuples there are.
+    """
     assert batch.slices is not None
-    if not log_of(plan.sliced.leaf.inputs[0], batch).fresh:
+    log = log_of(plan.sliced.leaf.inputs[0], batch)
+    if not log.fresh and not batch.remade:
         return None
-    frame = _changed(plan, batch, Spans.of([(batch.slices.first, HIGH)]))
+    frame = _changed(plan, batch, Spans.of([(batch.slices.first, HIGH)]) - batch.remade)
+    if batch.remade:
+        whole = replace(batch, logs={**batch.logs, log.name: replace(log, fresh=log.segments)})
+        frame = frame.unionAll(_changed(plan, whole, batch.remade).select(*frame.columns))
     named = [f"{name} AS c{i}" for i, name in enumerate(plan.columns)]
     return frame.selectExpr(f"{SLICE} AS {TICK}", f"1 AS {DIFF}", *named)
 
@@ -206,12 +233,16 @@ def _changed(plan: Correctable, batch: Batch, ticks: Spans) -> Frame:
     rows = batch.read(log, fresh).where(f"{DIFF} <> 0 AND {ticks.condition(TICK)}")
     if batch.indexes != EVERYTHING:  # it is a piece of the past
         rows = rows.where(batch.indexes.condition(INDEX))
-    frame = chained(plan.sliced, apply_chain(leaf.inputs[0], rows, batch, (DIFF,)), batch, (DIFF,))
+    frame = chained(plan.sliced, apply_chain(leaf.inputs[0], rows, batch, (DIFF,)), batch, (INDEX, DIFF))
     start = placing(leaf, batch).start
     keys = [*keys_of(plan.node), *(f"{text} AS {VALUE}" for text in plan.by)]
     numbers = [number for centred in plan.centred for number in centred.numbers]
-    keyed = frame.selectExpr(f"{start} AS {SLICE}", DIFF, *keys, *columns_of(len(plan.node.input.schema)), *numbers)
     group = [SLICE, *plan.apart]
+    if any(segment.minus for segment in fresh) and plan.tells_versions_apart:
+        versions = frame.selectExpr(INDEX, f"{start} AS {SLICE}", DIFF, *keys, *plan.used)
+        keyed = _net(versions, [INDEX, *group, *plan.used]).selectExpr("*", *numbers)
+    else:
+        keyed = frame.selectExpr(f"{start} AS {SLICE}", DIFF, *keys, *plan.used, *numbers)
     for centred in plan.centred:
         keyed = keyed.selectExpr("*", *centred.around_tuples(", ".join(group)))
     made = [part.made for signed in plan.aggregates for part in signed.parts]
@@ -221,6 +252,26 @@ def _changed(plan: Correctable, batch: Batch, ticks: Spans) -> Frame:
         group,
         [f"CAST(sum({DIFF}) AS BIGINT) AS {COUNT}", *(f"{m} AS {n}" for m, n in zip(made, names, strict=True))],
     )
+
+
+def slices_in_doubt(plan: Correctable, batch: Batch, doubted: Spans) -> Spans:
+    """The ticks of slices that are made anew because windows could not be answered from them; none if they cannot be.
+
+    Members with windows of their own may have had longer slices once, which begin before a window and end in it.
+    """
+    assert batch.slices is not None
+    if isinstance(plan.sliced.leaf, MemberWindow) or not plan.tells_versions_apart:
+        return NOTHING
+    return placing(plan.sliced.leaf, batch).ticks(doubted).within(batch.slices.first, HIGH)
+
+
+def _net(rows: Frame, version: list[str]) -> Frame:
+    """Without tuples that come and go alike, as far as the aggregates can see: a replacement may leave what they look
+    at as it is, and one that goes in the batch in which it came has never been there."""
+    revised = rows.where(f"{DIFF} < 0").select(INDEX).distinct()
+    untouched = rows.join(revised, [INDEX], "left_anti").select(*version, DIFF)
+    weights = grouped(rows.join(revised, [INDEX], "left_semi"), version, [NET]).where(f"{DIFF} <> 0")
+    return untouched.unionAll(weights.select(*version, DIFF))
 
 
 def _together(plan: Correctable, rows: Frame, group: Sequence[str], more: Sequence[str] = ()) -> Frame:
@@ -236,12 +287,15 @@ def _together(plan: Correctable, rows: Frame, group: Sequence[str], more: Sequen
 def windows_of_slices(
     plan: Correctable, kept: KeptSlices, batch: Batch, asked: Spans, from_tuples: Callable[[Batch, Spans], Windows]
 ) -> Windows:
-    """The windows at some ticks, those of which all slices are known put together from them."""
+    """The windows at some places, those of which all slices are known put together from them."""
     place = placing(plan.sliced.leaf, batch)
-    known, before = place.known(asked, kept.first)
-    if not known:
+    whole, before = place.known(asked, kept.first)
+    known, others = whole - batch.doubted, before | (whole & batch.doubted)
+    ticks = place.ticks(known) if known else NOTHING
+    batch.sliced.append(bool(ticks))
+    if not ticks:
         return from_tuples(batch, asked)
-    merged = _merged(plan, place, _slices(plan, kept, batch, place.ticks(known)), known)
+    merged = _merged(plan, place, _slices(plan, kept, batch, ticks), known)
     if plan.node.keys and not plan.node.members:
         merged = _standing(plan, merged.where(f"{COUNT} > 0"), batch)
     else:  # an empty window has a row too
@@ -249,18 +303,10 @@ def windows_of_slices(
         merged = every.join(merged, [*place.head, *plan.keys], "left")
     rows = merged.selectExpr(*place.head, *(f"k{i} AS c{i}" for i in range(len(plan.keys))), *_finals(plan))
     doubt = _doubt(plan)
-    if doubt is not None:
-        doubted = merged.where(doubt).select(*place.head).distinct()
-        if batch.doubts is not None:
-            batch.doubts.append(doubted)
-        else:
-            # on Spark they are planned for, but as a rule nothing is in doubt, and then nothing is read
-            unread = replace(batch, on_read=lambda rows: None) if isinstance(batch.frames, SparkFrames) else batch
-            again = from_tuples(unread, known).rows
-            asked_again = again.join(doubted, place.head, "left_semi").select(*rows.columns)
-            rows = rows.join(doubted, place.head, "left_anti").unionAll(asked_again)
-    if before:
-        rows = rows.unionAll(from_tuples(batch, before).rows.select(*rows.columns))
+    if doubt is not None and batch.doubts is not None:
+        batch.doubts.append(merged.where(doubt).selectExpr(f"{place.keys[0]} AS {DOUBTED}").distinct())
+    if others:
+        rows = rows.unionAll(from_tuples(batch, others).rows.select(*rows.columns))
     return Windows(rows, place.listed(asked), place.keys, len(plan.node.schema), place.grid)
 
 
@@ -309,5 +355,13 @@ def _read(plan: Correctable, kept: KeptSlices, batch: Batch, ticks: Spans) -> Fr
     own = {name: spark_type(f.type) for name, f in zip(kept.columns, kept.schema.fields, strict=True)}
     batch.on_read(sum(segment.rows for segment in segments))
     columns = [f"{TICK} AS {SLICE}", *(back_quoted(name) for name in plan.columns)]
-    frame = batch.frames.read([segment.path for segment in segments], {TICK: "BIGINT", **own}, [TICK, *columns])
-    return frame.where(ticks.condition(TICK)).drop(TICK)
+    # what was made anew since a segment was written is not taken from it
+    alike: dict[Remade, list[str]] = {}
+    for segment in segments:
+        alike.setdefault(later_than(segment, kept.remade), []).append(segment.path)
+    frames = []
+    for remade, paths in (alike or {(): []}).items():
+        wanted = ticks - Spans.of((low, high) for low, high, _ in remade)
+        frame = batch.frames.read(paths, {TICK: "BIGINT", **own}, [TICK, *columns])
+        frames.append(frame.where(wanted.condition(TICK)).drop(TICK))
+    return reduce(lambda one, other: one.unionAll(other), frames)

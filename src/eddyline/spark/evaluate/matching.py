@@ -16,7 +16,7 @@ from eddyline.kernels.matching import Filter
 from eddyline.kernels.ranges import Ranges, ranges_of
 from eddyline.log.segment import INDEX
 from eddyline.spark.evaluate.frames import Frame, Frames, as_frame, joined
-from eddyline.spark.evaluate.members import SINCE, Members
+from eddyline.spark.evaluate.members import SINCE, Members, sql_of
 from eddyline.spark.evaluate.selecting import AskedFor, selected
 from eddyline.spark.expression import Names, spark_sql
 
@@ -31,12 +31,19 @@ class _Asked:
 
     frame: Frame
     columns: list[str]  # that stay
-    extra: list[str]  # what is added of the member, with the names it gets
-    constants: bool  # whether that is more than its number
+    asks: bool  # whether it is told if the member shows tags
+    above: int  # how many constants of HAVING are told
     names: Names
     members: Members
     frames: Frames
     later: bool  # whether rows that came before a member was created are none of its business
+    width: int  # of the rows
+
+    def extra(self, form: Form) -> list[str]:
+        """What is added of a member, with the names it gets."""
+        asks = [sql_of(form.asks)] if self.asks else []
+        own = [QUERY, *asks, *(f"_a{i}" for i in range(self.above))]
+        return [f"{name} AS c{i}" for i, name in enumerate(own, self.width)]
 
 
 def matched(
@@ -48,13 +55,12 @@ def matched(
     frames: Frames,
     first: int = 0,
 ) -> Frame:
-    """Each row once for every member that wants it: `kept`, c0, …, then the number and the constants of HAVING.
+    """Each row once for every member that wants it: `kept`, c0, …, then what `member_columns` says.
 
     If `_index` is among `kept`, a member gets no rows that came before it was created. `first`: no index is smaller.
     """
     width = len(node.input.schema)
     columns = [*kept, *(f"c{i}" for i in range(width))]
-    extra = [f"{name} AS c{i}" for i, name in enumerate([QUERY, *(f"_a{i}" for i in range(members.above))], width)]
 
     def name(column: Column) -> str:
         if column.relation == MEMBER:
@@ -62,7 +68,7 @@ def matched(
         return column.name if column.relation == _LOG else names(column)
 
     later = INDEX in kept and members.since >= max(first, 1)
-    asked = _Asked(frame, columns, extra, members.above > 0, name, members, frames, later)
+    asked = _Asked(frame, columns, node.asks, members.above, name, members, frames, later, width)
     indexed = {form: ranges for form in node.forms if (ranges := _indexed(form, asked)) is not None}
     parts = [_by_join(form, asked) for form in node.forms if form not in indexed]
     parts += _by_filters(indexed, asked)
@@ -78,7 +84,7 @@ def _by_join(form: Form, asked: _Asked) -> Frame:
     condition = "true" if form.predicate is None else spark_sql(form.predicate, asked.names)
     if asked.later:
         condition = f"({condition}) AND {INDEX} > {SINCE}"
-    return joined(asked.frame, members, condition).selectExpr(*asked.columns, *asked.extra)
+    return joined(asked.frame, members, condition).selectExpr(*asked.columns, *asked.extra(form))
 
 
 def _indexed(form: Form, asked: _Asked) -> Ranges | None:
@@ -120,13 +126,13 @@ def _matched_by(form: Form, ranges: Ranges, attributes: Mapping[TypedExpr, str],
 
 def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:
     """What no index serves is looked at on the candidates only."""
-    if asked.constants or ranges.rest is not None:
+    if asked.above or ranges.rest is not None:
         found = found.join(asked.members.frame(form.name, asked.frames), QUERY)
     else:
         found = asked.members.tables[form.name].standing(found, asked.frames)
     if ranges.rest is not None:
         found = selected(found, ranges.rest, asked.names)
-    return found.selectExpr(*asked.columns, *asked.extra)
+    return found.selectExpr(*asked.columns, *asked.extra(form))
 
 
 @lru_cache(maxsize=10_000)

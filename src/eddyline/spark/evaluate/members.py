@@ -16,6 +16,8 @@ SINCE = "_since"
 BEGIN = "_begin"
 #: the ticks from one of its windows to the next
 SLIDE = "_slide"
+#: whether it shows tags
+ASKS = "_asks"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class MemberTable:
     path: str | None = None
     gone: pa.Table | None = None
     count: int = 0  # how many there are in the file
+    asks: bool = False  # whether they show tags
 
     def frame(self, frames: Frames) -> Frame:
         if self.path is not None:
@@ -62,8 +65,8 @@ class Members:
         return few(self.tables[form].frame(frames))
 
     def everyone(self, frames: Frames) -> Frame:
-        """All members, of whatever form: number, and the constants of HAVING."""
-        return self._all_with([f"_a{i}" for i in range(self.above)], frames)
+        """All members, of whatever form: number, whether they show tags, and the constants of HAVING."""
+        return self._all_with([ASKS, *(f"_a{i}" for i in range(self.above))], frames)
 
     def begins(self, frames: Frames) -> Frame:
         """From which tick on each is answered."""
@@ -77,7 +80,13 @@ class Members:
         columns = [QUERY, *more]
         found: Frame | None = None
         for table in self.tables.values():
-            part = table.frame(frames).select(*columns)
+            named = [f"{sql_of(table.asks)} AS {ASKS}" if name == ASKS else name for name in columns]
+            part = table.frame(frames).selectExpr(*named)
             found = part if found is None else found.unionAll(part)
         assert found is not None
         return few(found)
+
+
+def sql_of(asks: bool) -> str:
+    """Whether members of a form show tags, as SQL."""
+    return "true" if asks else "false"

@@ -84,6 +84,7 @@ def _length(spans: Spans) -> float:
 
 def rows_within(segments: Sequence[Segment], ticks: Spans) -> float:
     """About how many rows of some segments have these ticks, and a little for those that must be passed over."""
+    segments = [segment for segment in segments if not segment.only_tags]
     if not segments or not ticks:
         return 0.0
     known = np.array([(*segment.tick, segment.rows) for segment in segments], np.float64)

@@ -9,7 +9,7 @@ query class each member has a relation of its own, which is looked at where that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import (
@@ -31,6 +31,8 @@ from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate import relational
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
+from eddyline.spark.evaluate.joining import cut_lives, known_from
+from eddyline.spark.evaluate.lives import FROM, LIFE, UNTIL, range_lifetime
 from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.members import BEGIN
 from eddyline.spark.evaluate.product import predicate_sql, product
@@ -41,10 +43,9 @@ from eddyline.spark.evaluate.timed import window_list
 from eddyline.spark.evaluate.tuples import log_of, tuples
 from eddyline.spark.evaluate.windows import WHOSE, T, Windows
 from eddyline.spark.expression import spark_sql
+from eddyline.spark.join_inputs import JoinNode
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
 
-FROM, UNTIL = "_from", "_until"
-_LIFE = [FROM, UNTIL]
 _NEXT = "_next"  # the tick of the next window
 
 
@@ -58,12 +59,12 @@ class Asked:
         """Lifetimes cut to the stretches; what does not live in any of them is dropped."""
         if len(self.parts.parts) == 1:
             ((low, high),) = self.parts.parts
-            others = [column for column in frame.columns if column not in _LIFE]
+            others = [column for column in frame.columns if column not in LIFE]
             return frame.where(f"{FROM} <= {high} AND {UNTIL} >= {low} AND {FROM} <= {UNTIL}").selectExpr(
                 f"greatest({FROM}, {low}L) AS {FROM}", f"least({UNTIL}, {high}L) AS {UNTIL}", *others
             )
         stretches = ", ".join(f"named_struct('a', {low}L, 'b', {high}L)" for low, high in self.parts)
-        others = [column for column in frame.columns if column not in _LIFE]
+        others = [column for column in frame.columns if column not in LIFE]
         return (
             frame.selectExpr("*", f"explode(array({stretches})) AS _part")
             .where(f"{FROM} <= _part.b AND {UNTIL} >= _part.a AND {FROM} <= {UNTIL}")
@@ -73,6 +74,8 @@ class Asked:
 
 def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
     """`_from`, `_until` and c0, c1, …"""
+    if batch.join is not None and node is batch.join.of.node:
+        return _by_tree(batch.join, batch, asked)
     if isinstance(node, RangeWindow):
         return asked.clipped(_range(node, batch, asked))
     if isinstance(node, LatestRowsWindow):
@@ -88,13 +91,13 @@ def relation(node: Operator, batch: Batch, asked: Asked) -> Frame:
         return selected(below, node.predicate, relational.names_in(node.input.schema))
     if isinstance(node, WindowProject):
         below = relation(node.input, batch, asked)
-        return below.selectExpr(*_LIFE, *relational.projected(node.columns, relational.names_in(node.input.schema)))
+        return below.selectExpr(*LIFE, *relational.projected(node.columns, relational.names_in(node.input.schema)))
     if isinstance(node, WindowCrossProduct | WindowJoin):
         return _product(node, batch, asked)
     if isinstance(node, WindowMatch):
         assert batch.members is not None
         below, names = relation(node.input, batch, asked), relational.names_in(node.input.schema)
-        return matched(node, below, _LIFE, names, batch.members, batch.frames)
+        return matched(node, below, LIFE, names, batch.members, batch.frames)
     if isinstance(node, WindowAggregation):
         every = node.members or not node.keys  # then there is a row also where nothing is
         return _at_changes(
@@ -116,7 +119,7 @@ def of_members(frame: Frame, batch: Batch, width: int) -> Frame:
     if batch.members is None or batch.members.begin <= batch.start:
         return frame
     columns = [f"c{i}" for i in range(width)]
-    numbered = frame.selectExpr(*_LIFE, *columns, f"{columns[-1]} AS {QUERY}")
+    numbered = frame.selectExpr(*LIFE, *columns, f"{columns[-1]} AS {QUERY}")
     begun = numbered.join(batch.members.begins(batch.frames), QUERY).where(f"{UNTIL} >= {BEGIN}")
     return begun.selectExpr(f"greatest({FROM}, {BEGIN}) AS {FROM}", UNTIL, *columns)
 
@@ -124,21 +127,11 @@ def of_members(frame: Frame, batch: Batch, width: int) -> Frame:
 # -- leaves -----------------------------------------------------------------------------------------------------------
 
 
-def lifetime(node: RangeWindow) -> tuple[str, str]:
-    """When a tuple enters and when it is last seen, as SQL over its tick."""
-    slide = node.slide or 1
-    enters = TICK if slide == 1 else f"({TICK} + pmod(-{TICK}, {slide}))"
-    if node.range is None:
-        return enters, f"{HIGH}L"
-    last = f"({TICK} + {node.range})"
-    return enters, last if slide == 1 else f"({last} - pmod({last}, {slide}) + {slide - 1})"
-
-
 def _range(node: RangeWindow, batch: Batch, asked: Asked) -> Frame:
     slide = node.slide or 1
     back = HIGH if node.range is None else node.range + slide
     frame = tuples(node.input, batch, asked.parts.grown(before=back))
-    enters, last = lifetime(node)
+    enters, last = range_lifetime(node)
     width = len(node.schema)
     return frame.selectExpr(f"{enters} AS {FROM}", f"{last} AS {UNTIL}", *(f"c{i}" for i in range(width)))
 
@@ -209,6 +202,20 @@ def _product(node: WindowCrossProduct | WindowJoin, batch: Batch, asked: Asked) 
     made = joined(left, right, " AND ".join(conditions))
     columns = [f"c{i}" for i in range(first + second)]
     return made.selectExpr(f"greatest(_lf, _rf) AS {FROM}", f"least(_lu, _ru) AS {UNTIL}", *columns)
+
+
+def _by_tree(join: JoinNode, batch: Batch, asked: Asked) -> Frame:
+    """A join whose tree has stored what some of its inputs give; what is older than that comes from tuples."""
+    first = known_from(join, batch)
+    known, before = asked.parts.within(first, HIGH), asked.parts.within(LOW, first - 1)
+    from_tuples = replace(batch, join=None)
+    if not known:
+        return relation(join.of.node, from_tuples, asked)
+    cut = Asked(known)
+    rows = cut_lives(join, batch, known, lambda node, batch, life: relation(node, batch, Asked(life)), cut.clipped)
+    if not before:
+        return rows
+    return rows.unionAll(relation(join.of.node, from_tuples, Asked(before)).select(*rows.columns))
 
 
 # -- whole relations --------------------------------------------------------------------------------------------------

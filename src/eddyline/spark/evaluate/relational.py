@@ -6,6 +6,7 @@ from eddyline.algebra.expression import Aggregate, Call, Named, columns_of
 from eddyline.algebra.node import WINDOW
 from eddyline.algebra.relational import SortKey, WindowAggregation, WindowProject, WindowSelect, WindowSort
 from eddyline.algebra.schema import Schema
+from eddyline.algebra.sharing import ASKS as MEMBER_ASKS
 from eddyline.algebra.sharing import QUERY, MemberWindow, WindowMatch
 from eddyline.algebra.window import TimeWindow
 from eddyline.log.segment import TICK
@@ -13,6 +14,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.batch import columns_of as numbered
 from eddyline.spark.evaluate.frames import Frame, joined, sliced
 from eddyline.spark.evaluate.matching import matched
+from eddyline.spark.evaluate.members import ASKS
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import assign, assign_own, grid_of, needed, window_list
 from eddyline.spark.evaluate.tuples import tuples
@@ -97,7 +99,8 @@ def in_every_window(node: WindowAggregation, listed: Frame, batch: Batch, prefix
     if not node.members:
         return listed
     assert batch.members is not None
-    keys = [QUERY, *(f"_a{i}" for i in range(len(node.keys) - 1))]
+    asks = [ASKS] if any(key.name == MEMBER_ASKS for key in node.keys) else []
+    keys = [QUERY, *asks, *(f"_a{i}" for i in range(len(node.keys) - len(asks) - 1))]
     everyone = batch.members.everyone(batch.frames)
     named = everyone.selectExpr(*(f"{key} AS {prefix}{i}" for i, key in enumerate(keys)))
     if WHOSE in listed.columns:

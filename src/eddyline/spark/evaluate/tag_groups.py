@@ -5,7 +5,7 @@ from __future__ import annotations
 from eddyline.algebra.expression import Column
 from eddyline.algebra.tag_groups import LABEL, RUNS, Everything, WindowTagGroups
 from eddyline.kernels.tag_groups import NOTHING
-from eddyline.log.segment import INDEX
+from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.frames import grouped
 from eddyline.spark.evaluate.relational import names_in
@@ -56,9 +56,10 @@ def everything(node: Everything, batch: Batch) -> Windows:
     rows = tuples(node.input, batch)
     if since := batch.since.get(log_of(node.input, batch).name):
         rows = rows.where(f"{INDEX} > {since}")
-    width = len(node.schema)
+    width = len(node.input.schema)
     listed = batch.frames.range(0, 1).selectExpr(f"id AS {T}")
-    return Windows(rows.selectExpr(f"0L AS {T}", *columns_of(width)), listed, (T,), width)
+    places = [f"{TICK} AS c{width}", f"{INDEX} AS c{width + 1}"]
+    return Windows(rows.selectExpr(f"0L AS {T}", *columns_of(width), *places), listed, (T,), width + 2)
 
 
 def _field(number: int) -> str:

@@ -25,7 +25,7 @@ from eddyline.spark.lineage.finding import ANSWER, Finding, everything
 from eddyline.spark.lineage.members import Inner
 from eddyline.spark.lineage.shown import places_of, shown_last
 from eddyline.spark.lineage.versions import Versions, of_stage, of_stream
-from eddyline.spark.stages import LINEAR, RELATION, SLICES, WINDOWS, Stage
+from eddyline.spark.stages import LINEAR, RELATION, SLICES, STATE, WINDOWS, Stage
 
 Array = Any
 STREAM, OPERATION, PRECISION, CAME = "_stream", "_op", "_precision", "_came"
@@ -55,7 +55,7 @@ class Asked:
     @cached_property
     def steps(self) -> list[Stage]:
         """Without those that only keep what was added up."""
-        return [stage for stage in self.stages if stage.kind != SLICES]
+        return [stage for stage in self.stages if stage.kind not in (SLICES, STATE)]
 
     @property
     def withholds(self) -> bool:
@@ -105,10 +105,6 @@ class Lineage:
         if asked.seat is not None and len(asked.steps) > 1 and asked.inner is None:
             return self._unknown(asked, correction, about)
         return self._stage(asked, len(asked.steps) - 1, correction, about)
-
-    def said(self, asked: Asked, correction: Correction, about: pc.Expression | None = None) -> pa.Table:
-        """Everything that a query has said in the batch in which it was corrected, or some rows of that."""
-        return self._said(asked, asked.steps[-1], correction.batch, about)
 
     def speakers(self, correction: Correction, about: pc.Expression | None = None) -> list[int]:
         """The members of a class that have said something in the batch in which they were corrected, by number."""

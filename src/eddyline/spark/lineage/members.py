@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from eddyline.algebra.sharing import NUMBER, QUERY
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.log.answers import Seat
-from eddyline.sharing import shape_of
-from eddyline.spark.stages import SLICES, Stage, cut
+from eddyline.spark.stages import SLICES, STATE, Stage, cut
+from eddyline.spark.tags.sharing import shape_in_class
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ def inner_logs(stages: Sequence[Stage], query: BoundQuery, log: str) -> Mapping[
 
     Whatever a rule did to the member's plan, it is cut at the same streams as that of the class, which has none.
     """
-    shape = shape_of(query.plan, query.columns)
+    shape = shape_in_class(query)
     if shape is None:
         return None
-    own = [stage for stage in stages if stage.kind != SLICES]
-    shared = cut(log, shape.plan, (*shape.columns, QUERY))
+    own = [stage for stage in stages if stage.kind not in (SLICES, STATE)]
+    shared = cut(log, shape.marked or shape.plan, (*query.columns, QUERY))
     if [(stage.name, stage.kind) for stage in own] != [(stage.name, stage.kind) for stage in shared]:
         return None
     found = {}

@@ -19,6 +19,7 @@ from eddyline.algebra.revision_report import (
     Revision,
     Rows,
     Summary,
+    identity,
     number_of,
     rows_of_query,
 )
@@ -144,11 +145,10 @@ class Report:
         """What caused an answer; nothing if it corrects none, or if that is no longer remembered."""
         about = _rows_of(answer)
         for correction in self._latest(known.asked.log):
-            rows = self.lineage.said(known.asked, correction, about)
-            if not rows.num_rows or answer not in answers(known.reading, rows):
-                continue  # causes are found only for the batch that has said it
+            if correction.batch != _batch_of(answer):  # another one may have said the same, for other reasons
+                continue
             for corrected in self.batch(known, correction, about=about).corrected:
-                if corrected.answer == answer:
+                if identity(corrected.answer) == identity(answer):
                     return corrected.causes
         return ()
 
@@ -192,7 +192,7 @@ class Report:
             causes.setdefault(answer, []).append(Cause(stream, index, operation, PRECISIONS[precision], came))
         said = [
             Corrected(correction.now, answer, tuple(sorted(causes.get(number, ()), key=_order)))
-            for number, answer in _answers(known.reading, told)
+            for number, answer in _answers(known.reading, told, correction.batch)
         ]
         return Batch(correction.upto, correction.now, dict(self._revisions(known, correction, told, whole)), said)
 
@@ -213,6 +213,11 @@ class Report:
                     versions = versions.of(theirs.column(INDEX).to_numpy())
                 for revision in revisions(stream, versions, one.now):
                     yield (one.upto, stream, revision.index), revision
+
+
+def _batch_of(answer: Answer) -> int | None:
+    """The batch that has said it; only what can be corrected knows it."""
+    return answer.batch if isinstance(answer, TupleAnswer | WindowAnswer | RelationAnswer) else None
 
 
 def _rows_of(answer: Answer) -> pc.Expression | None:
@@ -241,12 +246,12 @@ def revisions(stream: str, versions: Versions, at: int | None) -> Iterator[Revis
         yield Revision(at, stream, i, operation, now[0], before, after)
 
 
-def _answers(reading: Reading, told: Told) -> Iterator[tuple[int, Answer]]:
+def _answers(reading: Reading, told: Told, batch: int) -> Iterator[tuple[int, Answer]]:
     """The answers that correct something, with their numbers."""
     mine = told.rows.filter(pc.is_in(told.rows.column(ANSWER), pa.array(told.corrected, pa.int64())))
     if not mine.num_rows:
         return
-    found = answers(reading, mine)
+    found = answers(reading, mine, batch)
     if reading.kind == "relation":
         yield from zip(np.sort(told.corrected).tolist(), found, strict=True)
     else:

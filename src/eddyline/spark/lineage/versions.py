@@ -65,7 +65,7 @@ def of_stream(
         late = pc.scalar(False) if entry.closed is None else pc.field(TICK) <= entry.closed
         wanted &= (pc.field(OP) != "+") | late
         for segment in segments:
-            if segment.seq[0] <= high and low <= segment.seq[1]:
+            if segment.seq[0] <= high and low <= segment.seq[1] and not segment.only_tags:
                 found.append(storage.read_table(segment.path, names, wanted))
     rows = pa.concat_tables(found).sort_by([(INDEX, "ascending"), (SEQ, "ascending")])
     (stream,) = {entry.stream for entry in entries}

@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 from eddyline.algebra.expression import Column, TypedExpr
+from eddyline.algebra.first_tags import CARRIED
 from eddyline.algebra.tag import TagFunction
 from eddyline.algebra.tag_groups import LABEL, RUNS
 from eddyline.algebra.tag_matches import ALL_OF_ONE, ALL_OF_OTHER, BOTH, ONE, OTHER, PAIR, TAGS
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
+from eddyline.kernels import first_tags as firsts
 from eddyline.kernels import tag_groups as groups
 from eddyline.kernels import tag_matches as matches
 from eddyline.kernels.tag_closeness import Comparison
@@ -35,6 +37,16 @@ def tags_of(names: Sequence[str]) -> UserCall:
     return call(made("listed", (STRING,), STRING, partial(matches.listed, tuple(names))), Column(TAGS, STRING))
 
 
+def carried(search: Callable[[Any], bool] | None) -> UserCall:
+    """The tags of marks, as `FirstTags` asks for them; of those that a query has made, the ones that are searched."""
+    return call(made("carried", (STRING,), STRING, partial(firsts.listed, search)), Column(CARRIED, STRING))
+
+
+def key_of_tag(tag: TypedExpr) -> TypedExpr:
+    """What `carried` calls a tag, of its own text."""
+    return call(made("key", (STRING,), BIGINT, firsts.keys), tag)
+
+
 def comparing(function: TagFunction) -> tuple[UserCall, UserCall | None]:
     """Whether two tags match and, if objects decide that, what counts them, as `TagMatches` calls them."""
     if not Comparison(function).by_objects:
@@ -43,7 +55,7 @@ def comparing(function: TagFunction) -> tuple[UserCall, UserCall | None]:
     by_objects = partial(matches.compared_by_objects, Comparison(function))
     near = made("near", (BIGINT, BIGINT, BIGINT), BOOLEAN, by_objects)
     numbers = (Column(name, BIGINT) for name in (BOTH, ALL_OF_ONE, ALL_OF_OTHER))
-    count = made("carried", (STRING,), STRING, matches.counted)
+    count = made("counted_words", (STRING,), STRING, matches.counted)
     return call(near, *numbers), call(count, Column(TAGS, STRING))
 
 

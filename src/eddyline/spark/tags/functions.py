@@ -14,7 +14,9 @@ from eddyline.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.columnar import tags
 from eddyline.kernels.functions import content_of, path_of
+from eddyline.kernels.searched import SEARCHED
 from eddyline.log.storage import Storage
+from eddyline.log.told_apart import told_apart as told_apart_by_places
 
 #: what the names of these functions begin with; a user's function can have no such name
 PREFIX = "tags_"
@@ -42,7 +44,7 @@ def _code(storage: Storage, function: UserFunction) -> bytes:
 
 def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
     sources = [sorted(each) for each in reads]
-    if isinstance(marks, UserCall) and marks.definition == _function(*_JOINED):
+    if isinstance(marks, UserCall) and marks.definition in (_function(*_JOINED), _function(*_BESIDE)):
         left, right, widths = cast(tuple[TypedExpr, ...], marks.arguments)
         if isinstance(widths, Literal) and len(both := json.loads(str(widths.value))) == 2:
             # in one: marks of one side each are quickly dealt with, those of both are not
@@ -51,12 +53,29 @@ def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
 
 
 _JOINED = "joined", (STRING, STRING, STRING), STRING
+_BESIDE = "side_by_side", (STRING, STRING, STRING), STRING
 
 
 def joined(left: TypedExpr | None, left_width: int, right: TypedExpr | None, right_width: int) -> TypedExpr:
     nothing = Literal(None, STRING)
     function = _function(*_JOINED)
     return call(function, left or nothing, right or nothing, _constant([left_width, right_width]))
+
+
+def side_by_side(left: TypedExpr | None, left_width: int, right: TypedExpr | None, right_width: int) -> TypedExpr:
+    """Marks of tuples of different streams, where nobody asks which tags they are of."""
+    nothing = Literal(None, STRING)
+    return call(_function(*_BESIDE), left or nothing, right or nothing, _constant([left_width, right_width]))
+
+
+def told_apart(marks: TypedExpr, places: TypedExpr, tick: TypedExpr, index: TypedExpr) -> TypedExpr:
+    """Marks with what tells their tags from others."""
+    return call(_told_apart(), marks, places, tick, index)
+
+
+@cache
+def _told_apart() -> UserFunction:
+    return made("told_apart", (STRING, STRING, BIGINT, BIGINT), STRING, told_apart_by_places)
 
 
 def grouped(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
@@ -67,6 +86,14 @@ def grouped(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
 def of_tag_group(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
     sources = _constant([sorted(each) for each in reads])
     return call(_function("of_tag_group", (STRING, STRING), STRING), marks, sources)
+
+
+def in_order(marks: TypedExpr) -> TypedExpr:
+    return call(_function("in_order", (STRING,), STRING), marks)
+
+
+def sayings(marks: TypedExpr) -> TypedExpr:
+    return call(_function("sayings", (STRING,), STRING), marks)
 
 
 def of_copies(marks: TypedExpr) -> TypedExpr:
@@ -89,6 +116,11 @@ def added(marks: TypedExpr, tick: TypedExpr, index: TypedExpr, rest: str) -> Typ
 def found(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
     """Whether marks satisfy a search, which can be pickled."""
     return call(made("found", (STRING,), BOOLEAN, tags.with_search(tags.found, search)), marks)
+
+
+def searched(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:
+    """The same of marks as a log has them, of which kernels can look at all different ones before."""
+    return call(made(SEARCHED.removeprefix(PREFIX), (STRING,), BOOLEAN, tags.with_search(tags.found, search)), marks)
 
 
 def selected(marks: TypedExpr, search: Callable[[Any], bool]) -> TypedExpr:

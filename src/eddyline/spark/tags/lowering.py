@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, cast
 
-from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.arrival import by_arrival
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Named, TypedExpr, columns_of
-from eddyline.algebra.marks import KIND, MADE, MARKS, is_marks, mark_of
+from eddyline.algebra.first_tags import FirstTags
+from eddyline.algebra.marks import INDEX_ROLE, KIND, MADE_ROLE, MARKS, MARKS_ROLE, PLACES_ROLE, TICK_ROLE, is_marks
 from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp, expressions_of
 from eddyline.algebra.relational import (
     RelationChanges,
@@ -26,8 +27,6 @@ from eddyline.algebra.relational import (
 )
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.stream import (
-    INDEX,
-    TICK,
     DStream,
     IStream,
     RStream,
@@ -39,7 +38,6 @@ from eddyline.algebra.stream import (
     StreamSelect,
 )
 from eddyline.algebra.tag import (
-    COMBINE,
     GROUP_LABEL,
     TagAggregation,
     TaggedObjectSelection,
@@ -50,27 +48,35 @@ from eddyline.algebra.tag import (
     TagSelection,
     WindowTagAggregation,
 )
-from eddyline.algebra.tag_groups import Everything, RunningGroups, WindowTagGroups
+from eddyline.algebra.tag_groups import OWN_INDEX, OWN_TICK, Everything, RunningGroups, WindowTagGroups
 from eddyline.algebra.tag_matches import TagMatches
+from eddyline.algebra.tagging import NOBODY
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING
-from eddyline.columnar.tags import rest_of
 from eddyline.errors import NotSupported
 from eddyline.log.said import history_name
 from eddyline.spark.tags import comparing
 from eddyline.spark.tags import functions as of
-from eddyline.spark.tags.places import renamed, with_order, with_places, with_ticks
+from eddyline.spark.tags.places import renamed, with_order
 
-#: makes a search among marks of what a query asks of tags
-Searching = Callable[[TagPredicate, Schema], Callable[[Any], bool]]
+#: makes a search among marks of what a query asks of tags; without a schema, among the texts of tags themselves
+Searching = Callable[[TagPredicate, Schema | None], Callable[[Any], bool]]
 #: the kind of a row that is a tick-tag
 _TAG = "#"
 _LEAVES = (StreamReceive, StreamAcquire)
+_OF_ONE_STREAM = (*_LEAVES, Tagger, StreamAlias, StreamProject, StreamSelect, TaggedObjectSelection)
 _TO_STREAM = (RStream, IStream, DStream, RelationChanges)
 
 
 def has_tags(plan: Operator) -> bool:
     """Whether there are tags anywhere in a plan."""
     return any(op.tagged or type(op).__module__.endswith(".tag") for op in plan.walk())
+
+
+def reads_tags(plan: Operator) -> bool:
+    """Whether what is answered depends on tags."""
+    of_tags = (op for op in plan.walk() if type(op).__module__.endswith(".tag") and not isinstance(op, Tagger))
+    counted = (_counts_tags(part) for op in plan.walk() for expr in expressions_of(op) for part in expr.walk())
+    return next(of_tags, None) is not None or any(counted)
 
 
 def joins_in(plan: Operator) -> bool:
@@ -80,7 +86,7 @@ def joins_in(plan: Operator) -> bool:
 
 def lowered(plan: Operator, searching: Searching, with_tags: bool) -> Operator:
     """The plan with marks as columns; with `with_tags`, those of its output are its last column."""
-    made = _Lowering(searching, plan).of(plan)
+    made = _Lowering(searching, plan).of(plan, apart=False)
     if not with_tags:
         return _settled(plan, replace(made, marks=None))
     return _settled(plan, made if made.marks is not None else replace(made, marks=Literal(None, STRING)))
@@ -98,13 +104,40 @@ def lowered_tags(plan: Operator, searching: Searching) -> Operator:
     if not isinstance(plan, TagSelection):
         stream, told, kind = making.elements(plan)
         return _shown(plan, stream, told, kind)
-    stream, told, kind = making.elements(plan.input)
-    if plan.predicate != TagPredicate():
-        told = of.selected(told, searching(plan.predicate, plan.input.schema))
+    search = None if plan.predicate == TagPredicate() else searching(plan.predicate, None)
+    passing = _last_choosing(plan.input)
+    if passing is not None:
+        return making.first_tags(plan.schema, passing, search)
+    nothing = [Named(Literal(None, field.type), field.name) for field in plan.schema.fields]
+    return _told(making.elements(plan.input), search, nothing, [Named(Literal(_TAG, STRING), KIND)])
+
+
+def _told(
+    elements: tuple[Operator, TypedExpr, TypedExpr],
+    search: Callable[[Any], bool] | None,
+    before: list[Named],
+    behind: list[Named],
+) -> StreamSelect:
+    """The tags that a stream with its tags as rows tells, each as a row; columns stand before and behind it."""
+    stream, told, _ = elements
+    told = told if search is None else of.selected(told, search)
     # they are looked at twice, so they are written down once
-    shown = cast(StreamOp, _shown(plan, stream, told, Literal(_TAG, STRING)))
-    has_some = Call("not", (Call("is null", (Column(MARKS, STRING),), BOOLEAN),), BOOLEAN)
-    return StreamSelect(has_some, shown)
+    shown = StreamProject((*before, Named(told, MARKS), *behind), cast(StreamOp, stream))
+    return StreamSelect(Call("not", (Call("is null", (Column(MARKS, STRING),), BOOLEAN),), BOOLEAN), shown)
+
+
+def _not_of_one_stream() -> NotSupported:
+    return NotSupported(
+        "SELECT TAGS of what comes from windows or tables runs on the reference engine only, so far",
+        hint="select the tags of a stream, or use --engine reference",
+    )
+
+
+def _last_choosing(plan: Operator) -> Operator | None:
+    """The last operator that lets only some tuples pass, behind which tags wait for their first; None without one."""
+    while isinstance(plan, StreamAlias | StreamProject):
+        plan = plan.input
+    return plan if isinstance(plan, StreamSelect | TaggedObjectSelection) else None
 
 
 def _shown(plan: Operator, stream: Operator, told: TypedExpr, kind: TypedExpr) -> StreamProject:
@@ -125,15 +158,22 @@ class _Lowering:
         self._read = {column.name for op in plan.walk() for expr in expressions_of(op) for column in columns_of(expr)}
         self._read.update(plan.schema.names)
         self._numbers = count(1)
+        self._logged: set[str] = set()  # columns of marks as logs have them
+        self._whole = False  # whether marks tell all that the tags which queries make apply to
 
-    def of(self, node: Operator) -> _Lowered:
+    def of(self, node: Operator, apart: bool = True) -> _Lowered:
+        """With `apart`, marks tell which tags they are of, because somebody above tells tags apart; else what they say.
+
+        Tags that say the same are one text then, whatever comes of it is computed once, and nobody reads their places.
+        """
         if isinstance(node, _LEAVES):
-            return self._leaf(node)
+            return self._leaf(node, apart)
         if isinstance(node, TagHistory):
             return _Lowered(_history(node, self._read), None)
-        below = [self.of(operator) for operator in node.inputs]
-        if isinstance(node, Tagger):
-            return self._tagger(node, below[0])
+        apart = apart or self._tells_apart(node)
+        below = [self.of(operator, apart) for operator in node.inputs]
+        if isinstance(node, Tagger):  # its tags are among those of the stream
+            return below[0]
         if isinstance(node, WindowAggregation):
             return self._aggregation(node, below[0])
         if isinstance(node, WindowTagAggregation):
@@ -152,11 +192,23 @@ class _Lowering:
             return self._distinct(node, below[0])
         if isinstance(node, StreamLookup | WindowCrossProduct | WindowJoin):
             left, right = node.inputs
-            marks = of.joined(below[0].marks, len(left.schema), below[1].marks, len(right.schema))
+            joined = of.joined if apart else of.side_by_side
+            marks = joined(below[0].marks, len(left.schema), below[1].marks, len(right.schema))
             return _Lowered(node.with_inputs(below[0].plan, below[1].plan), marks)
         if isinstance(node, _TO_STREAM):
             return self._to_stream(node, below[0])
         return _Lowered(node.with_inputs(below[0].plan), below[0].marks)
+
+    def _tells_apart(self, node: Operator) -> bool:
+        """Whether an operator asks which tags there are, or when they came. In a join, the same tag may come from both
+        sides if a stream does."""
+        if isinstance(node, TaggedObjectSelection):
+            return bool(getattr(self._searching(node.predicate, node.input.schema), "reads_time", True))
+        if isinstance(node, StreamLookup | WindowCrossProduct | WindowJoin):
+            one, other = ({op.name for op in side.walk() if isinstance(op, _LEAVES)} for side in node.inputs)
+            return not one.isdisjoint(other)
+        grouping = WindowAggregation | WindowDistinct | WindowTagAggregation | TagAggregation
+        return isinstance(node, grouping)
 
     def matches(self, node: TagJoin) -> TagMatches:
         """The plan of a tag join: the marks of both sides are their last columns."""
@@ -182,63 +234,56 @@ class _Lowering:
         """A stream with its tags as rows: the plan, the tags that are told with a row, and what kind of row it is."""
         if isinstance(node, _LEAVES):
             relation = node.declared.fields[0].relation
-            behind = Schema((Field(self._name(), STRING, relation), Field(KIND, STRING, relation)))
+            marks = self._name()
+            shown = (Field(KIND, STRING, relation), Field(f"{marks}{MADE_ROLE}", STRING, relation))
+            behind = _apart(marks, relation) + Schema(shown)
             leaf = replace(node, declared=node.declared + behind, tick_tags=False)
-            own, is_what = map(_column, behind.fields)
+            *own, is_what, made = map(_column, behind.fields)
             is_tag = Call("=", (is_what, Literal(_TAG, STRING)), BOOLEAN)
-            return leaf, Call("case", (is_tag, own), STRING), is_what
+            return leaf, Call("case", (is_tag, of.told_apart(*own), made), STRING), is_what
+        if isinstance(node, Tagger):
+            return self.elements(node.input)
         if isinstance(node, StreamAlias):
             plan, told, kind = self.elements(node.input)
             return node.with_inputs(plan), renamed(told, node.relation), renamed(kind, node.relation)
-        if not isinstance(node, Tagger):
-            raise NotSupported(
-                "SELECT TAGS with conditions on tuples runs on the reference engine only, so far",
-                hint="use SELECT TAGGED OBJECTS … WITH TAGS, or --engine reference",
-            )
-        plan, told, kind = self.elements(node.input)
-        plan, marks = self._made_by(node, plan, told, whole=True)
-        is_tag = Call("=", (kind, Literal(_TAG, STRING)), BOOLEAN)
-        return plan, Call("case", (is_tag, told, marks), STRING), kind
+        if isinstance(node, StreamProject):
+            return self.elements(node.input)  # it has other columns, and the tags that pass are the same
+        raise _not_of_one_stream()
+
+    def first_tags(self, shown: Schema, passing: Operator, search: Callable[[Any], bool] | None) -> FirstTags:
+        """The plan of tags that are told with the first of some tuples."""
+        self._whole = True
+        if not all(isinstance(operator, _OF_ONE_STREAM) for operator in passing.walk()):
+            raise _not_of_one_stream()
+        below = self.of(passing)
+        tuples = StreamProject((Named(below.marks or Literal(None, STRING), self._name()),), cast(StreamOp, below.plan))
+        # what queries make is told with its tuple, of which there is one
+        given = replace(_leaf_of(passing), taggers_upto=NOBODY)
+        told = _told(self.elements(given), search, [], [])
+        text = Column(MARKS, STRING)
+        tags = StreamProject((Named(comparing.key_of_tag(text), "$key"), Named(text, MARKS)), told)
+        return FirstTags(comparing.carried(search), shown, tuples, tags)
 
     def _name(self) -> str:
         return f"{MARKS}{next(self._numbers)}"
 
-    def _leaf(self, node: StreamReceive | StreamAcquire) -> _Lowered:
+    def _leaf(self, node: StreamReceive | StreamAcquire, apart: bool) -> _Lowered:
         if not node.tick_tags:
             return _Lowered(node, None)
-        field = Field(self._name(), STRING, node.declared.fields[0].relation)
-        plan = replace(node, declared=node.declared + Schema((field,)), tick_tags=False)
-        return _Lowered(plan, _column(field))
-
-    def _tagger(self, node: Tagger, below: _Lowered) -> _Lowered:
-        """A tag of its own for each tuple that satisfies the condition. What the tuple had before stays in front.
-
-        With OVERWRITE the last one takes away what earlier ones of the same tagger said of the tuple, so it is alone.
-        """
-        return _Lowered(*self._made_by(node, below.plan, below.marks or Literal(None, STRING)))
-
-    def _made_by(
-        self, node: Tagger, below: Operator, had: TypedExpr, whole: bool = False
-    ) -> tuple[Operator, TypedExpr]:
-        spec = node.tag
-        if not node.continuous or (spec.lifespan is not None and spec.mode == COMBINE):
-            raise NotSupported(
-                "tags that a query makes for each tuple and that live on in others run on the reference engine only",
-                hint="leave TAG_LIFESPAN or TAG_MODE = COMBINE away, or use --engine reference",
-            )
-        plan = with_places(below)
-        leaf = _leaf_of(plan)
-        relation = leaf.declared.fields[0].relation
-        tag = spec.tag(leaf.name, node.tagger, 0, spec.type or shipped().classify(spec.content), 0)
-        fields = tag.applies_to.positions(_original(leaf.declared))
-        tick, index = (Column(name, BIGINT, relation) for name in (TICK, INDEX))
-        marks = of.added(had, tick, index, rest_of(mark_of(tag, fields, MADE, whole)))
-        return plan, marks if node.condition is None else Call("case", (node.condition, marks, had), STRING)
+        behind = _apart(self._name(), node.declared.fields[0].relation)
+        if not apart:
+            behind = Schema(behind.fields[:1])
+        plan = replace(node, declared=node.declared + behind, tick_tags=False, whole_tags=self._whole)
+        columns = list(map(_column, behind.fields))
+        self._logged.update([] if apart else [columns[0].name])
+        return _Lowered(plan, of.told_apart(*columns) if apart else columns[0])
 
     def _tagged_objects(self, node: TaggedObjectSelection, below: _Lowered) -> _Lowered:
         assert below.marks is not None
         search = self._searching(node.predicate, node.input.schema)
-        plan = StreamSelect(of.found(below.marks, search), cast(StreamOp, below.plan))
+        as_in_log = isinstance(below.marks, Column) and below.marks.name in self._logged
+        found = (of.searched if as_in_log else of.found)(below.marks, search)
+        plan = StreamSelect(found, cast(StreamOp, below.plan))
         return _Lowered(plan, below.marks if node.with_tags else None)
 
     def _projection(self, node: StreamProject | WindowProject, below: _Lowered) -> _Lowered:
@@ -277,20 +322,26 @@ class _Lowering:
         return _Lowered(WindowProject((*shown, marks), groups), Column(marks.name, STRING))
 
     def _tag_aggregation(self, node: WindowTagAggregation, below: _Lowered) -> _Lowered:
-        plan, order = with_order(below.plan)
-        made, marks = self._tag_groups(node, _Lowered(plan, below.marks), order)
-        return _Lowered(made, marks)
+        if by_arrival(node.input):
+            plan, order = with_order(below.plan)
+            return self._tag_groups(node, _Lowered(plan, below.marks), order)
+        return self._tag_groups(node, *_by_values(node.input.schema, below))
 
     def _running(self, node: TagAggregation, below: _Lowered) -> _Lowered:
         """The same over all tuples in the order in which they came; a group has the tick of its latest tuple."""
-        plan, tick, index = with_ticks(below.plan)
-        latest = Named(Aggregate("max", (tick,), BIGINT), "$latest")
-        everything = _Lowered(Everything(cast(StreamOp, plan)), below.marks)
-        made, marks = self._tag_groups(node, everything, (index,), (latest,))
+        tick, index = Column(OWN_TICK, BIGINT), Column(OWN_INDEX, BIGINT)
+        everything = _Lowered(Everything(cast(StreamOp, below.plan)), below.marks)
+        order: tuple[TypedExpr, ...] = (index,)
+        if not by_arrival(node.input):
+            everything, by_values = _by_values(node.input.schema, everything)
+            order = (tick, *by_values)
+        latest, number = Named(Aggregate("max", (tick,), BIGINT), "$latest"), Column("$key0", BIGINT)
+        made = self._tag_groups(node, everything, order, (latest,), (Named(number, "$number"),))
         place = Named(comparing.place_of_group(Column(GROUP_LABEL, STRING)), "$place")
-        fields = [field for field in made.schema.fields if field.name != latest.name]
-        columns = (place, Named(Column(latest.name, BIGINT), latest.name), *(Named(_column(f), f.name) for f in fields))
-        return _Lowered(RunningGroups(WindowProject(columns, made)), marks)
+        ours = [Named(Column(name, BIGINT), name) for name in (latest.name, "$number")]
+        names = {column.name for column in ours}
+        rest = [Named(_column(field), field.name) for field in made.plan.schema.fields if field.name not in names]
+        return _Lowered(RunningGroups(WindowProject((place, *ours, *rest), cast(WindowOp, made.plan))), made.marks)
 
     def _tag_groups(
         self,
@@ -298,8 +349,12 @@ class _Lowering:
         below: _Lowered,
         order: tuple[TypedExpr, ...],
         more: tuple[Named, ...] = (),
-    ) -> tuple[WindowProject, Column]:
-        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns."""
+        of_groups: tuple[Named, ...] = (),
+    ) -> _Lowered:
+        """Tuples get the number and the label of their tag group, by which they are aggregated as by any columns.
+
+        `more` aggregates stand behind those that are asked for, and behind them what is told `of_groups`.
+        """
         group, label, matching, all_of = "$group", "$label", self._name(), self._name()
         groups = WindowTagGroups(
             below.marks or Literal(None, STRING),
@@ -318,8 +373,9 @@ class _Lowering:
             Named(Column("$key1", STRING), GROUP_LABEL),
             *(Named(Column(p.name, p.expr.type), a.name) for p, a in zip(plain, node.aggregates, strict=True)),
             *(Named(Column(column.name, column.expr.type), column.name) for column in more),
+            *of_groups,
         ]
-        return WindowProject((*shown, marks), aggregated), Column(marks.name, STRING)
+        return _Lowered(WindowProject((*shown, marks), aggregated), Column(marks.name, STRING))
 
     def _distinct(self, node: WindowDistinct, below: _Lowered) -> _Lowered:
         assert below.marks is not None
@@ -347,13 +403,14 @@ class _Lowering:
         return _Lowered(node.with_inputs(plan), _column(field))
 
 
+def _by_values(schema: Schema, below: _Lowered) -> tuple[_Lowered, tuple[TypedExpr, ...]]:
+    """Tuples that did not come one by one, with their tags in order, and what puts them in order."""
+    marks = below.marks or Literal(None, STRING)
+    return replace(below, marks=of.in_order(marks)), (*map(_column, schema.fields), of.sayings(marks))
+
+
 def _history(node: TagHistory, read: Collection[str]) -> StreamOp:
     """The log that is written beside that of the stream. Lists that nobody reads are left away: no kernel has any."""
-    if any(isinstance(below, Tagger) for below in node.walk()):
-        raise NotSupported(
-            "TAGS OF a stream that a query tags runs on the reference engine only, so far",
-            hint="read the query's own answer, or use --engine reference",
-        )
     leaf = StreamReceive(history_name(_leaf_of(node).name), node.schema)
     columns = [f for f in node.schema.fields if f.name in read or f.type.element is None]
     if len(columns) == len(node.schema):
@@ -382,6 +439,12 @@ def _alias(node: StreamAlias | WindowAlias, below: _Lowered) -> _Lowered:
     return _Lowered(node.with_inputs(below.plan), renamed(below.marks, node.relation))
 
 
+def _apart(name: str, relation: str | None) -> Schema:
+    """The columns of a log from which marks are made that tell tags apart: what tags say, and whence that is told."""
+    types = {MARKS_ROLE: STRING, PLACES_ROLE: STRING, TICK_ROLE: BIGINT, INDEX_ROLE: BIGINT}
+    return Schema(tuple(Field(f"{name}{role}", type_, relation) for role, type_ in types.items()))
+
+
 def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
     *_, leaf = plan.walk()
     assert isinstance(leaf, _LEAVES)
@@ -397,7 +460,7 @@ def _collected(marks: TypedExpr) -> Aggregate:
     return Aggregate("listagg", (marks, Literal(",", STRING)), STRING, distinct=True)
 
 
-def _counts_tags(expr: TypedExpr) -> bool:
+def _counts_tags(expr: Expr) -> bool:
     return isinstance(expr, Aggregate) and expr.function in ("tag_count", "tag_score")
 
 

@@ -11,7 +11,7 @@ from eddyline.algebra.relational import WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.stream import INDEX, TICK, StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, TimeWindow
-from eddyline.errors import NotSupported
+from eddyline.errors import InvalidAlgebra, NotSupported
 
 _LEAVES = (StreamReceive, StreamAcquire)
 #: what leaves the columns of its input as they are
@@ -42,10 +42,7 @@ def with_ticks(plan: Operator) -> tuple[Operator, Column, Column]:
         columns = (*plan.columns, Named(tick, f"${TICK}"), Named(index, f"${INDEX}"))
         made = replace(plan, columns=columns, input=cast(Any, below))
         return made, Column(f"${TICK}", BIGINT), Column(f"${INDEX}", BIGINT)
-    raise NotSupported(
-        "GROUP BY TAG over what another query has aggregated or joined runs on the reference engine only",
-        hint="group the tuples of one stream, or use --engine reference",
-    )
+    raise InvalidAlgebra(f"the tuples of {type(plan).__name__} are not those of one log")
 
 
 def with_places(plan: Operator) -> Operator:

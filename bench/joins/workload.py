@@ -1,0 +1,115 @@
+"""Joins over streams that are made by a rule: their statements, their tuples, and graphs of what is known of them.
+
+Streams are called s0, s1, …; each has a column for each condition that it is in, a number `v`, and its tick `t`. A
+condition is an equality of keys that are drawn evenly from so many values: one pair in so many fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+
+from eddyline.planner.shapes import PAIRS
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A condition between two streams; one pair of tuples in `keys` satisfies it."""
+
+    one: int
+    other: int
+    keys: int
+
+    @property
+    def column(self) -> str:
+        return f"k{self.one}_{self.other}"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Streams with so many tuples in a tick of a second, windows of so many seconds, and conditions."""
+
+    name: str
+    rates: tuple[int, ...]
+    windows: tuple[int, ...]
+    edges: tuple[Edge, ...]
+    seed: int = 1
+    #: from this tick on, the conditions have these numbers of keys instead
+    change: tuple[int, tuple[int, ...]] | None = None
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(f"s{at}" for at in range(len(self.rates))))
+
+    def columns(self, at: int) -> list[str]:
+        """The keys of a stream."""
+        return [edge.column for edge in self.edges if at in (edge.one, edge.other)]
+
+    def streams(self) -> Iterator[str]:
+        for at, name in enumerate(self.names):
+            keys = "".join(f"{column} INTEGER, " for column in self.columns(at))
+            yield f"CREATE STREAM {name} ({keys}v INTEGER, t INTEGER) TIMESTAMP BY t"
+
+    @property
+    def conditions(self) -> list[str]:
+        return [f"{self.names[e.one]}.{e.column} = {self.names[e.other]}.{e.column}" for e in self.edges]
+
+    def query(self, more: int = 0) -> str:
+        """All joined tuples, each once, when the last of its parts has come.
+
+        With so many `more` columns: queries of one shape would be answered together, without states.
+        """
+        columns = [f"{name}.v AS v{at}" for at, name in enumerate(self.names)]
+        shown = ", ".join([*columns, *(f"{self.names[0]}.v AS again{at}" for at in range(more))])
+        sources = ", ".join(f"{n} [RANGE {w} SEC]" for n, w in zip(self.names, self.windows, strict=True))
+        return f"ISTREAM(SELECT {shown} FROM {sources} WHERE {' AND '.join(self.conditions)})"
+
+    def tuples(self, at: int, first: int, end: int) -> pa.Table:
+        """The tuples of a stream with the ticks from `first` to before `end`; each tick is drawn by itself."""
+        ticks = range(first, end)
+        parts = [self._tick(at, tick) for tick in ticks]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in (*self.columns(at), "v", "t")}
+        return pa.table({name: pa.array(values.astype(np.int32)) for name, values in columns.items()})
+
+    def _tick(self, at: int, tick: int) -> dict[str, np.ndarray]:
+        rate = self.rates[at]
+        dice = np.random.default_rng((self.seed, at, tick))
+        found = {edge.column: dice.integers(0, keys, rate) for edge, keys in self._keys(tick) if at in _ends(edge)}
+        return {**found, "v": np.arange(rate) + tick * rate, "t": np.full(rate, tick)}
+
+    def _keys(self, tick: int) -> Iterator[tuple[Edge, int]]:
+        changed = self.change is not None and tick >= self.change[0]
+        for number, edge in enumerate(self.edges):
+            yield edge, self.change[1][number] if self.change is not None and changed else edge.keys
+
+
+def _ends(edge: Edge) -> tuple[int, int]:
+    return edge.one, edge.other
+
+
+def random_workload(rng: Random, number: int, shape: str, tuples: int) -> Workload:
+    """About so many tuples in a second of all streams; windows of 2 to 8 s; 0.5 to 3 partners with each neighbour."""
+    shares = [rng.uniform(1, 6) for _ in range(number)]
+    rates = tuple(max(1, round(tuples * share / sum(shares))) for share in shares)
+    windows = tuple(rng.randrange(2, 9) for _ in range(number))
+    sizes = [rate * window for rate, window in zip(rates, windows, strict=True)]
+    edges = []
+    for one, other in PAIRS[shape](number):
+        partners = rng.uniform(0.5, 3.0)
+        keys = (sizes[one] * sizes[other]) ** 0.5 / partners
+        if shape == "clique":  # all pairs together are to be as selective as those of a line
+            keys **= 2 / number
+        edges.append(Edge(one, other, max(1, round(keys))))
+    return Workload(f"{shape}-{number}-{tuples}", rates, windows, tuple(edges), rng.randrange(1 << 30))
+
+
+def batches(workload: Workload, ticks: int, span: int, filling: int = 0) -> Iterator[Sequence[pa.Table]]:
+    """The tuples of all streams, batch by batch of so many ticks; before them one of `filling` ticks, if any."""
+    edges = [1, *range(1 + filling, ticks + 1, span), ticks + 1]
+    for first, end in pairwise(dict.fromkeys(edges)):
+        yield [workload.tuples(at, first, end) for at in range(len(workload.names))]

@@ -1,0 +1,144 @@
+"""How selective the conditions of a join are, by a sample of the latest tuples, whatever of them is stored joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.printing import sql_text
+from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
+from eddyline.log.segment import Segment
+from eddyline.planner.graph import members
+from eddyline.spark.evaluate.batch import Batch, Log, columns_of
+from eddyline.spark.evaluate.frames import Frame, grouped, joined
+from eddyline.spark.evaluate.lives import FROM, LIFE, UNTIL, living, standing_lives
+from eddyline.spark.evaluate.tuples import log_of
+from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.join_inputs import Condition, JoinInputs, window_of
+from eddyline.spark.spans import Spans
+
+#: so many tuples of each input are looked at, from segments with so many rows at most
+_TUPLES, _ROWS = 500, 100_000
+WHAT, ALL, FOUND = "what", "all_of_them", "found"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A frame with a row for each input and each condition: how many there were, and how many of them fit.
+
+    `of` are the conditions by the numbers that the rows have; inputs have those from 0 on.
+    """
+
+    frame: Frame
+    of: tuple[Condition, ...]
+    drawn: dict[int, float] = field(default_factory=dict)  # by input, the rows of its log that the sample stands for
+
+    def part(self, at: int, found: int) -> float | None:
+        """Which part of the tuples of a stream is left of an input, after its own conditions."""
+        drawn = self.drawn.get(at)
+        return None if not drawn else min(1.0, max(found, 0.5) / drawn)
+
+    def texts(self) -> list[str]:
+        return [sql_text(one.expr) for one in self.of]
+
+
+def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sampling | None:
+    """What to ask; None if there is nothing to draw from. `rows_of`: how many rows tables have, once that is known.
+
+    Tuples are drawn that live while the batch goes on: how things were before may be over.
+    Tables are counted first, and drawn from the next time.
+    """
+    present = Spans.of([(min(batch.before.closed + 1, batch.now.reached), batch.now.reached)])
+    samples: dict[int, Frame] = {}
+    whole: dict[int, Frame] = {}
+    drawn: dict[int, float] = {}
+    for at, operator in enumerate(join.inputs):
+        window = window_of(operator)
+        if not isinstance(window, TimeWindow | HopWindow | RangeWindow | Scan):
+            continue
+        if isinstance(window, Scan) and window.interval is not None:
+            continue
+        view, part = batch, 1.0
+        if isinstance(window, Scan):
+            part = min(1.0, _TUPLES / max(1.0, rows_of.get(window.table, 0.0)))
+        if not isinstance(window, Scan):
+            log = log_of(window.inputs[0], batch)
+            ticks = living(window, batch, present)
+            latest = _latest(log, ticks)
+            rows = sum(segment.rows * _within(segment, ticks) for segment in latest.segments)
+            if not rows:
+                continue
+            part = min(1.0, _TUPLES / rows)
+            view = replace(batch, logs={**batch.logs, log.name: latest})
+            drawn[at] = rows * part
+        frame = standing_lives(operator, view, present)
+        names = [f"c{i} AS c{n}" for i, n in enumerate(join.columns(at))]
+        named = frame.selectExpr(*LIFE, *names)
+        if isinstance(window, Scan):
+            whole[at] = named
+            if window.table not in rows_of:
+                continue
+        samples[at] = named if part >= 1.0 else named.where(f"rand() < {part}")
+    asked = tuple(c for c in join.conditions if _pair(c) and all(at in samples for at in members(c.inputs)))
+    counted = {**samples, **whole}
+    rows_ = [_row(at, grouped(_own(join, at, sample), [], _COUNTS)) for at, sample in counted.items()]
+    rows_ += [_row(len(join.inputs) + number, _pairs(join, samples, c)) for number, c in enumerate(asked)]
+    if not rows_:
+        return None
+    frame = rows_[0]
+    for row in rows_[1:]:
+        frame = frame.unionAll(row)
+    return Sampling(frame, asked, drawn)
+
+
+_COUNTS = [f"CAST(count(*) AS BIGINT) AS {ALL}", f"CAST(sum(CASE WHEN _fits THEN 1 ELSE 0 END) AS BIGINT) AS {FOUND}"]
+
+
+def _pair(condition: Condition) -> bool:
+    return condition.inputs.bit_count() == 2
+
+
+def _latest(log: Log, ticks: Spans) -> Log:
+    """The segments with some ticks that came last, as long as they are few rows, without those of revisions alone."""
+    found: list[Segment] = []
+    rows = 0
+    for segment in sorted(log.segments, key=lambda one: one.seq, reverse=True):
+        if segment.minus >= segment.rows - segment.tags or not ticks.meets(*segment.tick):
+            continue
+        if found and rows + segment.rows > _ROWS:
+            break
+        found.append(segment)
+        rows += segment.rows
+    return replace(log, segments=found, fresh=())
+
+
+def _within(segment: Segment, ticks: Spans) -> float:
+    """About which part of a segment's rows has one of these ticks."""
+    low, high = segment.tick
+    return sum(last - first + 1 for first, last in ticks.within(low, high)) / (high - low + 1)
+
+
+def _own(join: JoinInputs, at: int, sample: Frame) -> Frame:
+    own = [_text(join, c.expr) for c in join.conditions if c.inputs == 1 << at]
+    return sample.selectExpr(f"{' AND '.join(own) or 'true'} AS _fits")
+
+
+def _pairs(join: JoinInputs, samples: dict[int, Frame], condition: Condition) -> Frame:
+    one, other = members(condition.inputs)
+    left = samples[one].selectExpr(f"{FROM} AS _lf", f"{UNTIL} AS _lu", *_columns(join, one))
+    right = samples[other].selectExpr(f"{FROM} AS _rf", f"{UNTIL} AS _ru", *_columns(join, other))
+    both = joined(left, right, "_lf <= _ru AND _rf <= _lu")
+    return grouped(both.selectExpr(f"{_text(join, condition.expr)} AS _fits"), [], _COUNTS)
+
+
+def _columns(join: JoinInputs, at: int) -> Sequence[str]:
+    return [f"c{n}" for n in join.columns(at)]
+
+
+def _row(what: int, counts: Frame) -> Frame:
+    return counts.selectExpr(f"{what}L AS {WHAT}", ALL, FOUND)
+
+
+def _text(join: JoinInputs, expr: TypedExpr) -> str:
+    return spark_sql(expr, names_of(join.schema, columns_of(len(join.schema))))

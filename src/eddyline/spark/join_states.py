@@ -1,0 +1,41 @@
+"""What the stages of a join tree see of its states in a batch: which are there, since when, and which begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eddyline.log.results import StageResult
+from eddyline.planner.probing import Probing
+from eddyline.spark.evaluate.batch import Batch, KeptState
+from eddyline.spark.evaluate.joining import expanded, life_of_states
+from eddyline.spark.spans import LOW
+from eddyline.spark.stages import STATE, Stage
+
+
+def with_states(
+    stage: Stage, view: Batch, stored: Mapping[str, KeptState], had: StageResult, probing: Probing | None
+) -> Batch:
+    """The view of a stage that writes or reads states; `stored` are those of this batch, `had` is its own log before.
+
+    A state is whole from a while before what is due on, and moves on: what is older is corrected from tuples, and the
+    rows that have lived by then go. If it has no beginning, it begins now, with all that lives.
+    """
+    node = stage.joined
+    assert node is not None
+    wanted = [node.name(one) for one in node.tree.nodes() if one is not node.tree]
+    below = {name: stored[name] for name in wanted if name in stored}
+    if len(below) < len(wanted):  # the past is being answered, or they have failed
+        return view
+    if stage.kind != STATE:
+        # without states, windows of time pair their tuples by the ticks of the windows, which an index finds
+        runs = node.of.is_relation or bool(node.states)
+        return replace(view, states=below, join=node, probing=probing) if runs else view
+    view = replace(view, states=below, probing=probing)
+    begins = had.start is None
+    first = LOW if had.start is None else had.start
+    if view.before.closed > LOW:
+        first = max(first, view.before.closed - life_of_states(node, view))
+    probed = node if begins else expanded(node, view)
+    first = max([first, *(stored[name].first for name in probed.states)])
+    return replace(view, whole_from=first, begins=begins)

@@ -1,0 +1,178 @@
+"""What is seen of a join while it runs, with decay: rates, windows, and how selective its conditions are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from eddyline.algebra.printing import sql_text
+from eddyline.algebra.user_function import functions_of
+from eddyline.algebra.window import Scan
+from eddyline.errors import EddylineError
+from eddyline.kernels.dialect import Untranslatable
+from eddyline.kernels.sheet import Sheet
+from eddyline.kernels.task import Work, answered
+from eddyline.planner.graph import JoinGraph
+from eddyline.planner.multi_join import MultiJoin, multi_join
+from eddyline.planner.statistics import Statistics
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.sampling import ALL, FOUND, WHAT, sampling
+from eddyline.spark.join_inputs import JoinInputs, window_of
+from eddyline.spark.spans import LOW
+
+#: how much of what was seen before counts beside a batch; half is forgotten after seven of them
+_FADING = 0.9
+#: how much a new sample counts beside those before
+_NEW = 0.5
+#: a sample is drawn in the first batches that are powers of two, then in one of so many, and when something drifts
+_SAMPLED_EVERY = 8
+#: what a node gives or takes has drifted if it is so many times what it was, and so much at least (tuples, seconds)
+_DRIFTED, _LEAST_GIVEN, _LEAST_CPU = 1.6, 100, 0.02
+#: a condition fits other pairs than before if it is by so many times, and beyond so many standard deviations
+_OTHER, _DEVIATIONS = 2.0, 4.0
+#: as many pairs are needed to say how many of them fit
+_LEAST_PAIRS = 50
+
+
+@dataclass
+class Faded:
+    """A number per second, of which old times count less and less."""
+
+    amount: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, amount: float, seconds: float) -> None:
+        """What comes while the clock stands still belongs to the time that has passed before."""
+        fading = _FADING if seconds > 0 else 1.0
+        self.amount = self.amount * fading + amount
+        self.seconds = self.seconds * fading + seconds
+
+    @property
+    def rate(self) -> float | None:
+        return self.amount / self.seconds if self.seconds > 0 else None
+
+
+@dataclass
+class Node:
+    """What a node of the tree gives, and what it takes of the processor."""
+
+    given: Faded = field(default_factory=Faded)
+    cpu: Faded = field(default_factory=Faded)
+
+
+@dataclass
+class Observed:
+    """What is known of one join. It may be forgotten at any time: whoever starts again looks again."""
+
+    join: JoinInputs
+    batches: int = 0
+    streams: dict[str, Faded] = field(default_factory=dict)  # tuples, by log
+    passing: dict[int, float] = field(default_factory=dict)  # by input, the part of its stream's tuples that it takes
+    selectivities: dict[str, float] = field(default_factory=dict)  # by the text of a condition
+    rows: dict[str, float] = field(default_factory=dict)  # of tables
+    batch: Faded = field(default_factory=Faded)  # batches, by seconds of the streams
+    nodes: dict[str, Node] = field(default_factory=dict)  # by stage
+    sampled: int = 0  # in which batch a sample was last drawn
+
+    def see(self, view: Batch, tick_seconds: float, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:
+        """A batch is done; by stage, how many tuples it gave, and its processor time."""
+        if view.before.reached <= LOW:
+            return  # nobody knows how long that has taken
+        seconds = max(0, view.now.reached - view.before.reached) * tick_seconds
+        self.batches += 1
+        self.batch.add(1, seconds)
+        for name, log in view.logs.items():
+            tuples = sum(s.rows - s.tags - 2 * s.minus for s in log.fresh)
+            self.streams.setdefault(name, Faded()).add(max(0, tuples), seconds)
+        drifts = any(name in self.nodes and _drifts(self.nodes[name], nodes[name], seconds) for name in nodes)
+        self.nodes = {name: self.nodes.get(name, Node()) for name in nodes}
+        for name, (given, cpu) in nodes.items():
+            self.nodes[name].given.add(given, seconds)
+            self.nodes[name].cpu.add(cpu, seconds)
+        due = self.batches & (self.batches - 1) == 0 or self.batches % _SAMPLED_EVERY == 0
+        if due or (drifts and self.batches > self.sampled + 1):
+            self.sampled = self.batches
+            self._sample(view, root)
+
+    def _sample(self, view: Batch, root: str) -> None:
+        """A few hundred tuples of each input, in this process: it takes about a twentieth of a second."""
+        sheet = Sheet()
+        try:
+            asked = sampling(self.join, replace(view, frames=sheet, join=None), self.rows)  # type: ignore[arg-type]
+            if asked is None or sheet.found:
+                return
+            statement = asked.frame.statement()  # type: ignore[attr-defined]
+        except Untranslatable:
+            return
+        work = Work("", 0, root, statement, sheet.files, sheet.tables, functions=functions_of(self.join.node))
+        try:
+            found = answered(work)
+        except EddylineError:  # whoever answers is going to tell
+            return
+        if found is None:
+            return
+        texts, inputs = asked.texts(), len(self.join.inputs)
+        for row in found.to_pylist():
+            what, all_, fits = row[WHAT], row[ALL], row[FOUND] or 0
+            if what < inputs:
+                window = window_of(self.join.inputs[what])
+                if isinstance(window, Scan):
+                    self.rows[window.table] = float(all_)
+                elif (part := asked.part(what, fits)) is not None:
+                    self.passing[what] = _mixed(self.passing.get(what), part, asked.drawn[what])
+            elif all_ >= _LEAST_PAIRS:
+                text = texts[what - inputs]
+                seen = min(1.0, max(fits, 0.5) / all_)
+                self.selectivities[text] = _mixed(self.selectivities.get(text), seen, all_)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a plan could be made of what was seen."""
+        pairs = [c for c in self.join.conditions if c.inputs.bit_count() == 2]
+        return self.batches >= 2 and all(sql_text(c.expr) in self.selectivities for c in pairs)
+
+    def rates(self) -> dict[str, float]:
+        return {name: rate for name, faded in self.streams.items() if (rate := faded.rate) is not None}
+
+    def described(self, tick_seconds: float, rates: Mapping[str, float] | None = None) -> MultiJoin:
+        """The join as the planner sees it, by what was seen; what was not is assumed, and it says so."""
+        known = {**(rates or {}), **self.rates()}
+        statistics = Statistics(tick_seconds, known, self.rows, self.selectivities)
+        made = multi_join(self.join.node, statistics)
+        inputs = []
+        for at, one in enumerate(made.graph.inputs):
+            part, window = self.passing.get(at), window_of(self.join.inputs[at])
+            if part is not None and not isinstance(window, Scan) and one.rate > 0:
+                log = next(op for op in window.walk() if not op.inputs)
+                stream = known.get(getattr(log, "name", ""))
+                if stream:
+                    one = one.scaled(stream * part / one.rate, 1.0)
+            inputs.append(one)
+        graph = JoinGraph(tuple(inputs), made.graph.predicates, made.graph.keys)
+        return replace(made, graph=graph)
+
+
+def _mixed(before: float | None, now: float, of: float) -> float:
+    """A part of so many, beside what it was: a mean, or the new one if it is clear that something has changed.
+
+    >>> _mixed(None, 0.5, 100), _mixed(0.4, 0.5, 100), _mixed(0.001, 0.5, 100), _mixed(0.5, 0.001, 10_000)
+    (0.5, 0.45, 0.5, 0.001)
+    """
+    if before is None:
+        return now
+    larger, smaller = max(before, now), min(before, now)
+    if larger > _OTHER * smaller and (larger - smaller) * of > _DEVIATIONS * math.sqrt(larger * of):
+        return now
+    return before * (1 - _NEW) + now * _NEW
+
+
+def _drifts(node: Node, now: tuple[int, float], seconds: float) -> bool:
+    """Whether a node gives or takes much more or less than it did."""
+    if seconds <= 0:
+        return False
+    for had, amount, least in zip((node.given.rate, node.cpu.rate), now, (_LEAST_GIVEN, _LEAST_CPU), strict=True):
+        larger, smaller = max((had or 0.0) * seconds, amount), min((had or 0.0) * seconds, amount)
+        if had is not None and larger >= least and larger > _DRIFTED * smaller:
+            return True
+    return False

@@ -1,0 +1,263 @@
+"""Joins over many inputs at work: their states, the trees that they choose, and when they change over."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+import eddyline
+from eddyline.errors import InvalidDefinition
+from eddyline.kernels.calibration import Measured
+from eddyline.planner.explain import Question, explained_at_work
+from eddyline.planner.written import tree_written, written
+from eddyline.spark.explain import Question as Asked
+from eddyline.spark.join_at_work import JoinAtWork
+from eddyline.spark.join_costs import FILE
+from eddyline.spark.join_report import join_at_work
+from laws.test_sharing import BUSY
+from laws.without_spark import kernels_alone
+
+#: prices at which what is computed again costs much and what is stored little
+_STORING_PAYS = Measured(insert=1e-12, purge=1e-12, join=1e-6, compare=1e-12, answer=0, scan=0, statement=-0.01, step=0)
+_STORING_DOES_NOT = Measured(insert=1.0, purge=1.0, join=1e-9, compare=1e-9, answer=0, scan=0, statement=10.0, step=0)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[eddyline.Database]:
+    with kernels_alone():
+        opened = _opened(tmp_path)
+        yield opened
+        opened.close()
+
+
+def _opened(folder: Path) -> eddyline.Database:
+    return eddyline.connect(str(folder / "db"), heartbeat=None, clock=lambda: 0, pace=BUSY)
+
+
+def _streams(db: eddyline.Database, names: str, clauses: str = "") -> None:
+    for name in names:
+        db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t {clauses}")
+
+
+def _engine(db: eddyline.Database) -> Any:
+    return db._core.engine
+
+
+def _join(db: eddyline.Database) -> JoinAtWork:
+    (query,) = (query for query in _engine(db).executor.queries() if query.join is not None)
+    return query.join
+
+
+def _states(db: eddyline.Database) -> dict[str, int]:
+    """By state, how many rows it has."""
+    found = _engine(db).executor.results.stages
+    return {name: sum(s.rows for s in stage.segments) for name, stage in found.items() if "/state/" in name}
+
+
+def _push(db: eddyline.Database, names: str, tick: int, rows: int = 4, keys: int = 2) -> None:
+    for name in names:
+        db.stream(name).push([(at % keys, at, tick) for at in range(rows)])
+
+
+def test_twenty_two_inputs_join_by_one_tree_and_by_another(db: eddyline.Database) -> None:
+    names = [f"s{at}" for at in range(22)]
+    for name in names:
+        db.sql(f"CREATE STREAM {name} (k INTEGER, t INTEGER) TIMESTAMP BY t")
+    whole = (
+        f"SELECT s0.k AS first, s21.t AS last FROM {', '.join(f'{name} [RANGE 3 SEC]' for name in names)} "
+        f"WHERE {' AND '.join(f'{one}.k = {other}.k' for one, other in pairwise(names))}"
+    )
+    halves = f"(({' '.join(names[:5])}) ({' '.join(names[5:12])}) {' '.join(names[12:])})"
+    deep = names[0]
+    for name in names[1:]:
+        deep = f"({deep} {name})"
+    for number, tree in enumerate((f"({' '.join(names)})", halves, deep)):
+        db.sql(f"CREATE QUERY q{number} WITH (join_tree = '{tree}') AS ISTREAM({whole})")
+    for tick in (1, 2):
+        for at, name in enumerate(names):
+            db.stream(name).push([(key, tick) for key in range(2)] if at % 7 == 0 else [(tick, tick)])
+        db.flush()
+    db.stream("s3").push([{"_op": "-", "_ref": 1}])
+    db.flush()
+    folded = [sorted((answer.tick, answer.op, answer.row) for answer in db.query(f"q{n}").fetch()) for n in range(3)]
+    assert folded[0] == folded[1] == folded[2]
+    assert {op for _, op, _ in folded[0]} == {"+", "-"}
+    assert len(_states(db)) == 2 + 20
+
+
+@pytest.mark.parametrize("clauses", ["", "RETAIN 20"])
+def test_states_stop_growing(db: eddyline.Database, clauses: str) -> None:
+    _streams(db, "abc", clauses)
+    window = "[FROM NOW-4 TO NOW SLIDE 1 SEC]"
+    db.sql(
+        "CREATE QUERY q WITH (join_tree = '((a b) c)') AS "
+        f"SELECT a.v AS x, c.v AS y FROM a {window}, b {window}, c {window} WHERE a.k = b.k AND b.k = c.k"
+    )
+    sizes = []
+    for tick in range(1, 61):
+        _push(db, "abc", tick)
+        db.flush()
+        sizes.append(_states(db)["q/state/1-2"])
+    assert max(sizes[30:]) <= max(sizes[:30]) < 60 * 8 * 5
+    assert min(sizes[30:]) > 0
+
+
+def test_tuples_count_that_come_while_the_clock_stands_still(db: eddyline.Database) -> None:
+    _streams(db, "abc")
+    window = "[RANGE 9 SEC]"
+    db.sql(f"CREATE QUERY q AS ISTREAM(SELECT a.v AS x FROM a {window}, b {window}, c {window} WHERE a.k = b.k)")
+    for tick in range(1, 8):
+        for name in "abc":
+            _push(db, name, tick)
+            db.flush()
+    rates = _join(db).observed.rates()
+    assert all(rates[name] == pytest.approx(4, rel=0.4) for name in "abc")
+
+
+def _chosen_prices(db: eddyline.Database, prices: Measured) -> None:
+    _engine(db).join_costs._known = prices
+
+
+def test_a_tree_is_chosen_by_what_was_seen_and_given_up_again(db: eddyline.Database, tmp_path: Path) -> None:
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q AS ISTREAM(SELECT a.v AS x, c.v AS y FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [RANGE 20 SEC] "
+        "WHERE a.k = b.k AND b.v = c.v)"
+    )
+    _chosen_prices(db, _STORING_PAYS)
+    dice = random.Random(1)
+
+    def batches(ticks: range) -> None:
+        for tick in ticks:
+            for name, rows in (("a", 3), ("b", 3), ("c", 30)):
+                db.stream(name).push([(dice.randrange(100), dice.randrange(9), tick) for _ in range(rows)])
+            db.flush()
+
+    batches(range(1, 13))
+    assert written(_join(db).tree, ["a", "b", "c"]) == "((a b) c)"
+    assert _join(db).observed.selectivities["a.k = b.k"] < 0.05
+    assert _join(db).observed.selectivities["b.v = c.v"] == pytest.approx(1 / 9, rel=0.5)
+    assert _join(db).observed.rates()["c"] == pytest.approx(30, rel=0.2)
+    assert _states(db)["q/state/1-2"] > 0
+    _chosen_prices(db, _STORING_DOES_NOT)
+    batches(range(13, 25))
+    assert _join(db).tree.kind == "mjoin"
+    assert _states(db) == {}
+
+
+def test_a_state_that_does_not_fit_into_memory_is_not_stored(db: eddyline.Database) -> None:
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q WITH (memory_limit = 20000) AS ISTREAM(SELECT a.v AS x, c.v AS y "
+        "FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [RANGE 20 SEC] WHERE a.k = b.k AND b.k = c.k)"
+    )
+    _chosen_prices(db, _STORING_PAYS)
+    for tick in range(1, 13):
+        _push(db, "abc", tick, rows=8)
+        db.flush()
+    assert _join(db).observed.is_enough
+    assert _join(db).tree.kind == "mjoin"
+
+
+def test_the_tree_outlives_a_restart(tmp_path: Path) -> None:
+    with kernels_alone():
+        db = _opened(tmp_path)
+        _streams(db, "abc")
+        query = "SELECT a.v AS x, c.v AS y FROM a [RANGE 9 SEC], b [RANGE 9 SEC], c [RANGE 9 SEC]"
+        db.sql(f"CREATE QUERY q AS ISTREAM({query} WHERE a.k = b.k AND b.k = c.k)")
+        _push(db, "abc", 1)
+        db.flush()
+        join = _join(db)
+        with patch.object(JoinAtWork, "settle", lambda self: None):
+            join.change(join.of.storing(_tree("((b c) a)")))
+            _push(db, "abc", 2)
+            db.flush()
+        assert list(_states(db)) == ["q/state/2-3"]
+        db.close()
+        db = _opened(tmp_path)
+        assert _join(db).tree == _tree("((b c) a)")
+        _push(db, "abc", 3)
+        db.flush()
+        assert _states(db)["q/state/2-3"] > 0
+        db.close()
+
+
+def _tree(text: str) -> Any:
+    return tree_written(text, ["a", "b", "c"])
+
+
+def test_prices_are_measured_once_and_kept(db: eddyline.Database) -> None:
+    engine = _engine(db)
+    costs = engine.join_costs.costs(1.0)
+    assert 0 < costs.join < 1e-3 and 0 < costs.insert < 1e-3 and 0 < costs.compare < 1e-3
+    kept = engine.storage.read_json(FILE)
+    assert kept["join"] == costs.join
+    with patch("eddyline.spark.join_costs.measured", side_effect=AssertionError):
+        assert engine.join_costs.costs(1.0) == costs
+
+
+def test_what_explain_says_of_a_join_at_work(db: eddyline.Database) -> None:
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q WITH (join_tree = '((a b) c)') AS ISTREAM(SELECT a.v AS x, c.v AS y "
+        "FROM a [RANGE 9 SEC], b [RANGE 9 SEC], c [RANGE 9 SEC] WHERE a.k = b.k AND b.k = c.k)"
+    )
+    for tick in range(1, 5):
+        _push(db, "abc", tick)
+        db.flush()
+    work = join_at_work(_engine(db), Asked("q", None, ()))  # type: ignore[arg-type]
+    assert not isinstance(work, str)
+    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    assert text.startswith("join tree for a, b, c (clique); it runs by this tree, as join_tree says:")
+    assert "├─ ⋈ a b" in text
+    assert "measured: a b: " in text and "stored in" in text
+    assert "measured: the join itself: " in text
+    assert "by what was seen, the planner finds:" in text
+
+
+def test_probe_orders_follow_what_is_seen(db: eddyline.Database) -> None:
+    """An input that finds little in another asks that one first; which one that is changes in the middle."""
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q WITH (join_tree = '(a b c)') AS ISTREAM(SELECT a.v AS x "
+        "FROM a [RANGE 5 SEC], b [RANGE 5 SEC], c [RANGE 5 SEC] WHERE a.k = b.k AND a.v = c.v)"
+    )
+    dice = random.Random(1)
+    seen = []
+    for tick in range(1, 33):
+        few, many = (2, 50) if tick <= 16 else (50, 2)
+        for name in "abc":
+            db.stream(name).push([(dice.randrange(many), dice.randrange(few), tick) for _ in range(20)])
+        db.flush()
+        seen.append([one for one in _join(db).probes if one.startswith("a")])
+    assert seen[0] == [] and seen[15] == ["a → b → c"]
+    assert seen[25] == ["a → c → b"], "within ten batches"
+    work = join_at_work(_engine(db), Asked("q", None, ()))  # type: ignore[arg-type]
+    assert not isinstance(work, str)
+    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    assert "probed in the last batch, in orders that were changed in " in text and "a → c → b" in text
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ("((a b) x)", "the join has no input x"),
+        ("(a b)", "leaves out c"),
+        ("((a b) c", "opens a bracket that is not closed"),
+        ("((a) b c)", "joins two inputs or more"),
+        ("((a b) b c)", "an input stands in a join tree once"),
+    ],
+)
+def test_a_tree_that_is_none(db: eddyline.Database, tree: str, message: str) -> None:
+    _streams(db, "abc")
+    with pytest.raises(InvalidDefinition, match=message):
+        db.sql(
+            f"CREATE QUERY q WITH (join_tree = '{tree}') AS "
+            "SELECT a.v AS x FROM a [RANGE 9 SEC], b [RANGE 9 SEC], c [RANGE 9 SEC] WHERE a.k = b.k AND b.k = c.k"
+        )
