@@ -56,24 +56,28 @@ _said_hops = st.builds(
     st.integers(1, 4),
     st.sampled_from([-7, 0, 3, 17]),
 )
-own_frames = st.one_of(
+#: selections and windows of one stream: what can meet in one filter
+one_stream = st.one_of(
     st.sampled_from(["SELECT a, b FROM s WHERE {}", "SELECT b + 1 AS more, a FROM s WHERE {}"]),
     _window.map("SELECT a, b FROM s {} WHERE {{}}".format),
-    _said_hops.map("SELECT a, b FROM s {} WHERE {{}}".format),
-    _said_hops.map("SELECT COUNT(*) AS n, MAX(b) AS m FROM s {} WHERE {{}}".format),
     _window.map("SELECT DISTINCT a FROM s {} WHERE {{}} ORDER BY a".format),
     _window.map("SELECT a, b FROM s {} WHERE {{}} ORDER BY b DESC, a LIMIT 2".format),
     _window.map("SELECT a, COUNT(*) AS n FROM s {} WHERE {{}} GROUP BY a ORDER BY n LIMIT 1 OFFSET 1".format),
+    _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
+    _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
+    st.tuples(_window, ints).map(
+        lambda given: f"SELECT a, COUNT(*) AS n FROM s {given[0]} WHERE {{}} GROUP BY a HAVING COUNT(*) > {given[1]}"
+    ),
+)
+own_frames = st.one_of(
+    one_stream,
+    _said_hops.map("SELECT a, b FROM s {} WHERE {{}}".format),
+    _said_hops.map("SELECT COUNT(*) AS n, MAX(b) AS m FROM s {} WHERE {{}}".format),
     st.sampled_from(["[RANGE 3 SEC]", "[RANGE 4 SEC SLIDE 2 SEC]", "[RANGE UNBOUNDED]", "[ROWS 2]"]).map(
         "SELECT a, b FROM s {} WHERE {{}}".format
     ),
     st.just(
         "SELECT b, c FROM s [RANGE 3 SEC], (SELECT a AS k, c, t AS u FROM r) [RANGE 1 SEC] AS r WHERE a = k AND {}"
-    ),
-    _window.map("SELECT COUNT(*), SUM(b), MIN(a) FROM s {} WHERE {{}}".format),
-    _window.map("SELECT a, AVG(b) AS m FROM s {} WHERE {{}} GROUP BY a".format),
-    st.tuples(_window, ints).map(
-        lambda given: f"SELECT a, COUNT(*) AS n FROM s {given[0]} WHERE {{}} GROUP BY a HAVING COUNT(*) > {given[1]}"
     ),
     st.just(
         "SELECT b, c FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC], "
