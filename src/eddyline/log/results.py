@@ -29,7 +29,8 @@ class StageResult:
     `touched` are the stretches of ticks of the new rows. `start` is the tick at which the query began. Where each
     member of a query class counts for itself, `numbers` say how far each had come before the batch that wrote them.
     A log that is written `anew` holds nothing of what it held before; put together, `since` is the batch that did so.
-    Of the stretches that are `remade`, too, it holds nothing from before the batch that they name.
+    Of the stretches that are `remade`, too, it holds nothing from before the batch that they name. Of a join, `tree` is
+    the one by which it ran.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -44,6 +45,7 @@ class StageResult:
     anew: bool = False
     since: int = -1
     remade: Remade = ()
+    tree: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,7 @@ class StageResult:
             "anew": self.anew,
             "since": self.since,
             **({"remade": [list(one) for one in self.remade]} if self.remade else {}),
+            **({"tree": self.tree} if self.tree else {}),
         }
 
     @classmethod
@@ -70,7 +73,8 @@ class StageResult:
         withheld = tuple((low, high, count) for low, high, count in value.get("withheld", ()))
         made = cls(segments, value["count"], touched, value["start"], *counts, value["failed"], numbers, withheld)
         remade = tuple((low, high, batch) for low, high, batch in value.get("remade", ()))
-        return replace(made, anew=value.get("anew", False), since=value.get("since", -1), remade=remade)
+        anew, since = value.get("anew", False), value.get("since", -1)
+        return replace(made, anew=anew, since=since, remade=remade, tree=value.get("tree", ""))
 
     @property
     def files(self) -> list[str]:

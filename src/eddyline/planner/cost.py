@@ -12,10 +12,11 @@ it, and reads and plans a statement with a join for each probe. It is the same h
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, field, replace
 
 from eddyline.errors import InvalidDefinition
-from eddyline.planner.graph import JoinGraph
+from eddyline.planner.graph import JoinGraph, members
 from eddyline.planner.order import Order, Prices, best_orders
 from eddyline.planner.parts import Parts
 from eddyline.planner.tree import JTree
@@ -67,6 +68,9 @@ class Resources:
     def __add__(self, other: Resources) -> Resources:
         return Resources(self.cpu + other.cpu, self.memory + other.memory)
 
+    def __sub__(self, other: Resources) -> Resources:
+        return Resources(self.cpu - other.cpu, self.memory - other.memory)
+
     def with_memory(self, memory: float) -> Resources:
         return Resources(self.cpu, memory)
 
@@ -109,12 +113,20 @@ class NodeCost:
 
 @dataclass
 class Model:
-    """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders."""
+    """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders.
+
+    What is `free`, inputs and joined sets of them, others keep as well: it is neither made nor kept for this join.
+    """
 
     graph: JoinGraph
     costs: Costs
     exact: bool = False
+    free: frozenset[int] = frozenset()
     _nodes: dict[tuple[int, ...], NodeCost] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # who keeps a joined set keeps its inputs, too
+        self.free |= {1 << at for mask in self.free for at in members(mask)}
 
     def node(self, masks: tuple[int, ...]) -> NodeCost:
         """A node over children that join these sets."""
@@ -132,9 +144,16 @@ class Model:
                     fixed, probing, anew = once, whole, True
             if sum(masks) == self.graph.all:
                 probing += self.graph.rate(self.graph.all) * self.costs.answer
-            cpu = math.fsum((fixed, *map(self.upkeep, masks), probing))
+            cpu = math.fsum((fixed, *map(self._upkeep, masks), probing))
             found = self._nodes[masks] = NodeCost(cpu, orders, fixed, anew)
-        return found
+        spared = math.fsum(self._upkeep(mask) for mask in masks if mask in self.free) if self.free else 0.0
+        return replace(found, cpu=found.cpu - spared) if spared else found
+
+    def sharing(self, free: frozenset[int]) -> Model:
+        """The same join where others keep these sets; what was computed is kept for both."""
+        made = replace(self, free=free)
+        made._nodes = self._nodes
+        return made
 
     def _fixed(self, parts: Parts, anew: bool) -> float:
         """What batches cost whatever comes: each child that changes probes all others, or all are joined once."""
@@ -146,12 +165,26 @@ class Model:
 
     def upkeep(self, mask: int) -> float:
         """What it costs to keep the state of a set up to date."""
+        return 0.0 if mask in self.free else self._upkeep(mask)
+
+    def _upkeep(self, mask: int) -> float:
         return self.graph.rate(mask) * self.costs.upkeep
+
+    def state(self, mask: int) -> float:
+        """The memory that it takes to keep the tuples of a set, of one input or joined."""
+        return 0.0 if mask in self.free else self.graph.state(mask)
+
+    def kept(self, tree: JTree) -> Iterator[JTree]:
+        """The inputs and states of a tree, without what is below those that others keep."""
+        for child in tree.children:
+            yield child
+            if child.mask not in self.free:
+                yield from self.kept(child)
 
     def of(self, tree: JTree) -> Resources:
         """What a whole tree needs."""
-        cpu = math.fsum(self.node(each.parts).cpu for each in tree.nodes())
-        return Resources(cpu, self.memory(tree))
+        made = (tree, *(one for one in self.kept(tree) if one.children and one.mask not in self.free))
+        return Resources(math.fsum(self.node(each.parts).cpu for each in made), self.memory(tree))
 
     @property
     def least(self) -> Resources:
@@ -159,9 +192,8 @@ class Model:
         graph = self.graph
         inputs = math.fsum(self.upkeep(1 << at) for at in range(len(graph.inputs)))
         answers = graph.rate(graph.all) * (self.costs.join + self.costs.answer)
-        return Resources(self.costs.node + inputs + answers, math.fsum(one.size * one.width for one in graph.inputs))
+        memory = math.fsum(self.state(1 << at) for at in range(len(graph.inputs)))
+        return Resources(self.costs.node + inputs + answers, memory)
 
     def memory(self, tree: JTree) -> float:
-        graph = self.graph
-        inputs = (one.size * one.width for one in graph.inputs)
-        return math.fsum((*inputs, *(graph.state(state) for state in tree.states())))
+        return math.fsum(self.state(one.mask) for one in self.kept(tree))

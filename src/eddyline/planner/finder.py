@@ -18,7 +18,7 @@ from eddyline.errors import NotSupported
 from eddyline.planner.cost import ROUNDING, Limits, Model, Resources
 from eddyline.planner.graph import mask_of, members
 from eddyline.planner.plan import Plan, planned
-from eddyline.planner.tree import JTree, leaf, node
+from eddyline.planner.tree import JTree, leaf, mjoin_of, node
 
 
 class OutOfTime(NotSupported):
@@ -54,7 +54,7 @@ class _Search:
         self._every = every
         self._until = until
         self._found: dict[int, list[_Sub]] = {
-            1 << at: [_Sub(Resources(0.0, one.size * one.width), leaf(at))] for at, one in enumerate(self._graph.inputs)
+            1 << at: [_Sub(Resources(0.0, model.state(1 << at)), leaf(at))] for at in range(len(self._graph.inputs))
         }
         self._least = {mask: self._least_of(mask) for mask in self._found}
         self._answers = self._graph.rate(self._graph.all) * (model.costs.join + model.costs.answer)
@@ -73,7 +73,7 @@ class _Search:
         subs = self._found[mask]
         memory = min(sub.used.memory for sub in subs)
         if mask & (mask - 1):
-            memory += self._graph.state(mask)
+            memory += self._model.state(mask)
         return Resources(min(sub.used.cpu for sub in subs) + self._model.upkeep(mask), memory)
 
     def _around(self, mask: int) -> Resources:
@@ -82,13 +82,15 @@ class _Search:
         for at in members(self._graph.all & ~mask):
             found += self._least[1 << at]
         if mask != self._graph.all:
-            found += Resources(self._model.upkeep(mask) + self._answers, self._graph.state(mask))
+            found += Resources(self._model.upkeep(mask) + self._answers, self._model.state(mask))
         return found
 
     def _allows(self, used: Resources) -> bool:
         return self._limits.allow(used, 2 * ROUNDING)  # the sums here are rounded in another order than a plan's
 
     def _trees_over(self, mask: int) -> list[_Sub]:
+        if mask in self._model.free and mask != self._graph.all:
+            return [_Sub(Resources(0.0, 0.0), mjoin_of(mask))]  # however others make it
         around = self._around(mask)
         own = Resources(self._graph.rate(mask) * self._model.costs.join, 0.0)
         kept: list[_Sub] = []
@@ -96,7 +98,7 @@ class _Search:
             if self._until is not None and time.monotonic() > self._until:
                 raise OutOfTime(f"{len(self._graph.inputs)} inputs have too many join trees to look at all of them")
             node_cpu = self._model.node(parts).cpu
-            states = sum(self._graph.state(part) for part in parts if part & (part - 1))
+            states = sum(self._model.state(part) for part in parts if part & (part - 1))
             for subs in product(*(self._found[part] for part in parts)):
                 used = Resources(
                     node_cpu + sum(sub.used.cpu for sub in subs), states + sum(sub.used.memory for sub in subs)

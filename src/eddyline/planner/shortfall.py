@@ -54,7 +54,7 @@ def _largest(model: Model, limits: Limits, scaled: Callable[[JoinGraph, float], 
     """The largest part, in hundredths, with which a qualified plan is found; by halving, so it is one that fits."""
 
     def fits(hundredths: int) -> bool:
-        smaller = Model(scaled(model.graph, hundredths / STEPS), model.costs)
+        smaller = Model(scaled(model.graph, hundredths / STEPS), model.costs, free=model.free)
         return find_in_two_layers(smaller, limits).plan is not None
 
     low, high = 0, STEPS

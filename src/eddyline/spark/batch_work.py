@@ -93,6 +93,29 @@ class _Way:
     stages: Sequence[Stage]
     members: Members | None
     probing: Probing | None  # how its join is to be made
+    tree: str = ""  # by which it is made
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The states that are made for several queries: who makes them, along which stretch, and who reads which."""
+
+    standing: Standing
+    stretch: Stretch
+    kept: Sequence[str]  # all that there are, wanted or not
+    readers: Mapping[str, tuple[str, ...]]
+    probings: Mapping[str, Probing | None]
+
+    @property
+    def states(self) -> Sequence[str]:
+        return [stage.name for stage in self.standing.stages]
+
+    def users(self, state: str) -> tuple[str, ...]:
+        """The queries that read a state, or one that is made of it; none if it is no state of these."""
+        return self.readers.get(state, ())
+
+    def probing(self, state: str) -> Probing | None:
+        return self.probings.get(state)
 
 
 class BatchWork:
@@ -110,18 +133,28 @@ class BatchWork:
         extents: Mapping[str, Extent],
         turn: Turn | None = None,
         settled: Mapping[str, int] = MappingProxyType({}),
+        shared: Shared | None = None,
     ) -> None:
-        """`settled`: by stage, the tick before which its answers can never change again."""
+        """`settled`: by stage, the tick before which its answers can never change again.
+
+        `shared`: the states of join trees that are made for all of these queries.
+        """
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
         self._ways = [
-            _Way(query, stretch, tuple(query.stages), query.members, _probing(query)) for query, stretch in queries
+            _Way(query, stretch, tuple(query.stages), query.members, _probing(query), _tree(query))
+            for query, stretch in queries
         ]
+        self._shared = shared
+        if shared is not None:
+            self._ways.insert(0, _Way(shared.standing, shared.stretch, tuple(shared.standing.stages), None, None))
         self._extents = dict(extents)
         self._turn = turn or Turn()
         self._settled = settled
         names = {stage.name for way in self._ways for stage in way.stages}
         names.update(name for way in self._ways if way.query.join for name in way.query.join.stored(results))
+        if shared is not None:
+            names.update(shared.kept)
         # what others add meanwhile is none of its business
         self._had = {name: stage for name, stage in results.stages.items() if name in names}
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
@@ -166,7 +199,7 @@ class BatchWork:
                 view = self._view(way, stage, mine, scans)
                 if view is not None and stage.joined is not None:
                     had = self._had.get(stage.name, _NOTHING)
-                    view = with_states(stage, view, stored, had, way.probing)
+                    view = with_states(stage, view, self._seen_by(way, stored), had, self._probing(way, stage))
                 reason = None if view is None else reason_to_stop(stage.plan, view)
                 if reason is not None:
                     self._failures[stage.name] = reason
@@ -192,7 +225,8 @@ class BatchWork:
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
-                    added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held)
+                    tree = "" if stage.kind == STATE or stage.joined is None else way.tree
+                    added.stages[stage.name] = replace(result, numbers=tuple(numbers), withheld=held, tree=tree)
                 derived[stage.name] = derived_with(stage, self._had.get(stage.name), added.stages.get(stage.name))
                 if stage.kind == STATE and stage in views:
                     view = views[stage]
@@ -210,12 +244,28 @@ class BatchWork:
                 added.stages.update({name: StageResult(anew=True) for name in given_up})
                 if way.query.name in seen:
                     way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
+        if self._shared is not None:  # each batch adds to a state, or ends it
+            ended_ = (name for name in self._shared.kept if name not in added.stages and self._is_stored(name))
+            added.stages.update({name: StageResult(anew=True) for name in ended_})
         added.scans = scans.taken
         return added
+
+    def _seen_by(self, way: _Way, stored: Mapping[str, KeptState]) -> Mapping[str, KeptState]:
+        """The states for a query. To one that comes back from its lane, those of others do not tell what has changed."""
+        if self._shared is None or way.stretch.before.entry == self._shared.stretch.before.entry:
+            return stored
+        mine = {stage.name for stage in way.stages}
+        return {name: state if name in mine else replace(state, begun=True) for name, state in stored.items()}
+
+    def _probing(self, way: _Way, stage: Stage) -> Probing | None:
+        is_shared = self._shared is not None and way.query is self._shared.standing
+        return self._shared.probing(stage.name) if is_shared else way.probing  # type: ignore[union-attr]
 
     def _nodes(self, way: _Way) -> dict[str, tuple[int, float]]:
         """By stage of a join tree, how many tuples it has given, and its processor time."""
         names = [stage.name for stage in way.stages if stage.joined is not None]
+        if self._shared is not None:
+            names += [name for name in self._shared.states if way.query.name in self._shared.users(name)]
         found = {name: self._added.stages.get(name, _NOTHING) for name in names}
         return {name: (result.plus - result.minus, self._cpu.get(name, 0.0)) for name, result in found.items()}
 
@@ -229,7 +279,8 @@ class BatchWork:
 
     def corrections(self, added: Added, batch: int) -> list[Correction]:
         """Which queries were answered over revisions; `added` is what came of it, `batch` commits it."""
-        return corrections([(way.query, way.stages, way.stretch) for way in self._ways], added, batch)
+        answering = (way for way in self._ways if self._shared is None or way.query is not self._shared.standing)
+        return corrections([(way.query, way.stages, way.stretch) for way in answering], added, batch)
 
     def _keeper(self, way: _Way) -> Keeper | None:
         keeper = Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
@@ -332,7 +383,10 @@ class BatchWork:
 
     def _spent(self, stage: str, seconds: float, cpu: float) -> None:
         query = self._owner[numbered_by(stage)].name
-        self._added.seconds[query] += seconds
+        users = [query] if self._shared is None else self._shared.users(stage) or [query]
+        for user in users:  # who has a state in common has its costs in common
+            if user in self._added.seconds:
+                self._added.seconds[user] += seconds / len(users)
         self._cpu[stage] = self._cpu.get(stage, 0.0) + cpu
         if query in self._keepers:
             spent = self._keepers[query].seconds
@@ -393,8 +447,12 @@ class BatchWork:
         stopped = {}
         for way, stage in level:
             if stage.name in self._failures:
-                had, reason = self._had.get(way.query.name, _NOTHING), self._failures[stage.name]
-                stopped[way.query.name] = StageResult(count=had.count, start=had.start, failed=reason)
+                reason = self._failures[stage.name]
+                users = [way.query.name] if self._shared is None else self._shared.users(stage.name)
+                for name in users or [way.query.name]:  # it would stop if the state were its own
+                    had = self._had.get(name, _NOTHING)
+                    stopped[name] = StageResult(count=had.count, start=had.start, failed=reason)
+                    self._failures.setdefault(name, reason)
         return stopped
 
     def _works(self, stage: Stage, view: Batch) -> list[Work] | None:
@@ -408,6 +466,8 @@ class BatchWork:
     def _view(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun, and when it has stopped."""
         query, stretch = way.query, way.stretch
+        if self._shared is not None and query is self._shared.standing:
+            return self._view_of_state(way, stage, mine, scans)
         if self._had.get(query.name, _NOTHING).failed or self._has_failed(way):
             return None
         if stretch.after.entry <= query.entry:
@@ -451,6 +511,16 @@ class BatchWork:
         keeper = self._keepers.get(query.name)
         return view if keeper is None else keeper.view(stage, view)
 
+    def _view_of_state(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch:
+        """What a state sees that is nobody's own: all tuples there are, from the last batch on."""
+        stretch, start = way.stretch, way.query.start
+        assert start is not None
+        memory = way.query.memory.setdefault(stage.name, {})
+        now, before = stretch.now, clock_of(stretch.before)
+        view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory)
+        view.on_read = self._count
+        return view
+
     def _has_failed(self, way: _Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)
 
@@ -472,6 +542,10 @@ class BatchWork:
 
 def _probing(query: Standing) -> Probing | None:
     return None if query.join is None else query.join.probing
+
+
+def _tree(query: Standing) -> str:
+    return "" if query.join is None else query.join.told_tree
 
 
 def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:

@@ -468,6 +468,7 @@ class Engine:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
         tagged = {history_name(name): name for name in horizons if self.executor.taggers.of(name)}
         stages = [stage for query in self.executor.queries() for stage in query.stages]
+        stages += self.executor.shared_stages()
         return with_histories(tagged, horizons, lambda known: cuts(stages, known, results))
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from eddyline.algebra.tagging import Taggers
 from eddyline.catalog.extent import Extent
@@ -22,7 +22,7 @@ from eddyline.log.results import Past, Position, Record, ResultLog, Results, Sta
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
 from eddyline.spark.added import Added
-from eddyline.spark.batch_work import BatchWork, Means
+from eddyline.spark.batch_work import BatchWork, Means, Shared
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
@@ -31,13 +31,17 @@ from eddyline.spark.needs import settled
 from eddyline.spark.past import Progress, extent_of
 from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
+from eddyline.spark.shared_states import SharedStates, is_shared
 from eddyline.spark.source import ENTRY
+from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from eddyline.planner.probing import Probing
 
 #: so many rows more than a batch has are no reason for a query to stay in its lane
 _FEW_ROWS = 10_000
@@ -99,6 +103,7 @@ class Executor:
         self._extents: dict[str, Extent] = {}
         self.taggers = Taggers()  # the continuous ones on streams; whoever changes them is writing to the logs
         self._queries: dict[str, Standing] = {}
+        self.shared = SharedStates()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
@@ -140,7 +145,7 @@ class Executor:
 
     def _stands(self, query: Standing) -> bool:
         """Whether a query has not been dropped; another one may have its name by now."""
-        return self._queries.get(query.name) is query
+        return self._queries.get(query.name) is query or query is self.shared.standing
 
     @property
     def journal(self) -> Journal:
@@ -151,7 +156,23 @@ class Executor:
         with self._guard:
             names = [stage.name for query in self._queries.values() for stage in query.stages]
             joins = [query.join for query in self._queries.values() if query.join is not None]
-            return [*names, *(name for join in joins for name in join.stored(self.results))]
+            names += [name for join in joins for name in join.stored(self.results)]
+            return [*names, *SharedStates.kept(self.results.stages)]
+
+    def shared_stages(self) -> list[Stage]:
+        """The stages that make states for several queries."""
+        with self._guard:
+            if not self.shared.stages:  # nothing has run yet
+                self._arrange()
+            return list(self.shared.stages)
+
+    def _arrange(self) -> None:
+        """Find out which states the queries of the common batch want."""
+        common = [query for query in self._queries.values() if not self._is_aside(query)]
+        self.shared.arrange([query for query in common if not self._has_stopped(query)], self.results.stages)
+
+    def _is_aside(self, query: Standing) -> bool:
+        return self._lanes is not None and query.name in self._lanes
 
     def queries(self) -> list[Standing]:
         with self._guard:
@@ -254,10 +275,12 @@ class Executor:
             positions = self._positions(target, done, common)
             for query in common:
                 query.settle()
+            self._arrange()
             stretches = Stretches(self._journal, self._extents, self.taggers, target)
             ways = [(query, stretches.after(self.results.position(query.name), query)) for query in common]
             settled = self._settled(common, target)
-            work = BatchWork(self._means, self.results, batch, ways, self._extents, settled=settled)
+            shared = self._shared(stretches)
+            work = BatchWork(self._means, self.results, batch, ways, self._extents, settled=settled, shared=shared)
         self._start_lanes([name for name in positions if name not in done], positions, target, batch)
         record, added = retried(
             lambda: self._recorded(work, target, batch, done, positions, entries), self._stopping, self._on_trouble
@@ -265,7 +288,8 @@ class Executor:
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
-            self.results.forget([name for name in record.stages if name not in standing])  # dropped meanwhile
+            dropped = [name for name in record.stages if name not in standing and not is_shared(name)]
+            self.results.forget([*dropped, *self.shared.outdated(self.results.stages, batch)])
             self.results.forget([name for name in record.positions if name not in self._queries])
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._settle_lanes(common, added, done, target, rows)
@@ -278,6 +302,12 @@ class Executor:
         minus = sum(stage.minus for stage in record.stages.values())
         seconds = time.monotonic() - began
         self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
+
+    def _shared(self, stretches: Stretches) -> Shared:
+        states, position = self.shared, self.results.last.position
+        probings = {stage.name: states.probing(stage.name) for stage in states.stages}
+        kept, stretch = SharedStates.kept(self.results.stages), stretches.after(position, states.standing)
+        return Shared(states.standing, stretch, kept, states.users, cast("dict[str, Probing | None]", probings))
 
     def _recorded(
         self,
@@ -441,6 +471,7 @@ class Executor:
 
     def _step(self, query: Standing, lane: Lane, at: Position, target: Position, number: int) -> Step:
         assert self._lanes is not None and self._policy is not None
+        query.share(())  # those of the common batch are ahead of it
         query.settle()
         lane.place.weight = query.priority  # that of a class changes with its members
         if at.past is not None:

@@ -23,8 +23,10 @@ from eddyline.planner.multi_join import MultiJoin
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.probing import Probing
 from eddyline.planner.tree import JTree, mjoin_of, tree_with
+from eddyline.planner.written import tree_written, written
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.join_inputs import JoinInputs, is_state_of, state_mask, with_tree
+from eddyline.spark.join_identity import SharedInputs
+from eddyline.spark.join_inputs import JoinInputs, SharedLog, is_state_of, state_mask, state_name, with_tree
 from eddyline.spark.observing import Observed
 from eddyline.spark.stages import Stage
 
@@ -65,6 +67,7 @@ class JoinAtWork:
     observed: Observed = field(init=False)
     debt: float = 0.0
     changes: int = 0  # how often it was changed
+    shared: tuple[tuple[int, SharedLog], ...] = ()  # by set of inputs, the states that are made for others, too
     probing: Probing | None = None  # in which orders parts probe each other in the batch at hand
     probed: Probing | None = None  # those of the last batch in which there was something to join
     reordered: int = 0  # in how many batches they were others than before
@@ -75,10 +78,25 @@ class JoinAtWork:
         whole = mjoin_of((1 << len(self.of.inputs)) - 1)
         self.tree = self.of.storing(whole if self.written is None else self.written)
         self.observed = Observed(self.of)
+        self.identity = SharedInputs(self.of)
 
     @property
     def stages(self) -> list[Stage]:
-        return with_tree(list(self.plain), self.stage, self.of, self.tree)
+        return with_tree(list(self.plain), self.stage, self.of, self.tree, self.shared)
+
+    def log_of(self, state: int) -> str:
+        """Under what name the state of a set of inputs is stored."""
+        shared = dict(self.shared).get(state)
+        return state_name(self.stage.name, state) if shared is None else shared.name
+
+    @property
+    def told_tree(self) -> str:
+        """The tree as records have it, with the inputs by their numbers."""
+        return written(self.tree, self._numbers)
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [str(at + 1) for at in range(len(self.of.inputs))]
 
     @property
     def how(self) -> str:
@@ -92,12 +110,17 @@ class JoinAtWork:
 
     def adopt(self, results: Results) -> None:
         """Go on with what is stored, unless somebody has said by which tree to go."""
-        if self.written is None:
+        if self.written is not None:
+            return
+        known = results.stages.get(self.stage.name)
+        if known is not None and known.tree:
+            self.tree = self.of.storing(tree_written(known.tree, self._numbers))
+        else:  # an earlier version told it by the names of states alone
             names = [n for n in self.stored(results) if results.stages[n].start is not None]
             self.tree = tree_with(self.tree.mask, [state_mask(name) for name in names])
 
     def stored(self, results: Results) -> list[str]:
-        """The states that there are, of this tree or one before."""
+        """The states that it has for itself, of this tree or one before."""
         return [name for name in results.stages if is_state_of(name, self.stage.name)]
 
     def see(self, view: Batch, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:

@@ -70,12 +70,24 @@ class JoinInputs:
 
 
 @dataclass(frozen=True)
+class SharedLog:
+    """A state that several joins may read: its log, and where in it each column of a set of this join's inputs is."""
+
+    name: str
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class JoinNode:
-    """A node of a tree at work: what its children give, joined. `stage` is the name of the stage with the join."""
+    """A node of a tree at work: what its children give, joined. `stage` is the name of the stage with the join.
+
+    The states of some sets of inputs are `shared` with other joins, and made for all of them.
+    """
 
     of: JoinInputs
     stage: str
     tree: JTree
+    shared: tuple[tuple[int, SharedLog], ...] = ()
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -84,7 +96,26 @@ class JoinNode:
 
     def name(self, node: JTree) -> str:
         """Under what name the state of a node is stored."""
-        return state_name(self.stage, node.mask)
+        found = self.shared_log(node.mask)
+        return state_name(self.stage, node.mask) if found is None else found.name
+
+    def shared_log(self, mask: int) -> SharedLog | None:
+        return next((log for one, log in self.shared if one == mask), None)
+
+    def stored_columns(self, mask: int, columns: Sequence[str]) -> list[tuple[str, str]]:
+        """Of a state with these columns: each with the name that the join has for it."""
+        own, found = self.of.columns_of(mask), self.shared_log(mask)
+        places = range(len(own)) if found is None else found.places
+        return [(columns[place], name) for place, name in zip(places, own, strict=True)]
+
+    @property
+    def own_states(self) -> list[JTree]:
+        """The nodes below that are stored for this join alone, parents first."""
+        found = []
+        for child in self.tree.children:
+            if not child.is_leaf and self.shared_log(child.mask) is None:
+                found += [child, *self.below(child).own_states]
+        return found
 
     def below(self, child: JTree) -> JoinNode:
         return replace(self, tree=child)
@@ -174,13 +205,15 @@ def _is_stored(leaf: Operator, whole: bool) -> bool:
     )
 
 
-def with_tree(stages: list[Stage], at: Stage, join: JoinInputs, tree: JTree) -> list[Stage]:
-    """The stages of a query of which one runs its join by a tree: what that stores is written by stages before it."""
-    root = JoinNode(join, at.name, join.storing(tree))
-    found: list[Stage] = []
-    for node in root.tree.nodes():
-        if node is not root.tree:
-            found.append(_state(root.below(node)))
+def with_tree(
+    stages: list[Stage], at: Stage, join: JoinInputs, tree: JTree, shared: tuple[tuple[int, SharedLog], ...] = ()
+) -> list[Stage]:
+    """The stages of a query of which one runs its join by a tree: what that stores is written by stages before it.
+
+    What is `shared` is written for all who read it.
+    """
+    root = JoinNode(join, at.name, join.storing(tree), shared)
+    found = [state_stage(root.below(node)) for node in root.own_states]
     place = next(number for number, stage in enumerate(stages) if stage.name == at.name)
     return [*stages[:place], *reversed(found), replace(stages[place], joined=root), *stages[place + 1 :]]
 
@@ -194,14 +227,19 @@ def first_join(stages: Sequence[Stage]) -> tuple[Stage, JoinInputs] | None:
     return None
 
 
-def _state(node: JoinNode) -> Stage:
-    """The stage that writes a state: its plan is the join of its inputs, which says what it reads and how far back."""
-    mask = node.tree.mask
-    plan, *others = (cast(WindowOp, node.of.inputs[at]) for at in members(mask))
+def joined_plan(inputs: Sequence[Operator], conditions: Sequence[TypedExpr]) -> WindowOp:
+    """The join of some inputs, as any plan has it."""
+    plan, *others = (cast(WindowOp, one) for one in inputs)
     for other in others:
         plan = WindowCrossProduct(plan, other)
-    condition = conjunction(tuple(one.expr for one in node.of.conditions if one.inputs and not one.inputs & ~mask))
-    if condition is not None:
-        plan = WindowSelect(condition, plan)
+    condition = conjunction(tuple(conditions))
+    return plan if condition is None else WindowSelect(condition, plan)
+
+
+def state_stage(node: JoinNode) -> Stage:
+    """The stage that writes a state: its plan is the join of its inputs, which says what it reads and how far back."""
+    mask = node.tree.mask
+    asked = [one.expr for one in node.of.conditions if one.inputs and not one.inputs & ~mask]
+    plan = joined_plan([node.of.inputs[at] for at in members(mask)], asked)
     fields = (Field(BORN, BIGINT), *(Field(f"c{i}", f.type) for i, f in enumerate(plan.schema.fields)))
     return Stage(node.name(node.tree), STATE, plan, tuple(f.name for f in fields), Schema(fields), joined=node)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from eddyline.log.results import StageResult
 from eddyline.planner.explain import AtWork, Measured
 from eddyline.spark.join_at_work import JoinAtWork
-from eddyline.spark.join_inputs import join_of, state_name
+from eddyline.spark.join_inputs import join_of
 from eddyline.spark.stages import cut
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _at_work(engine: Engine, join: JoinAtWork) -> AtWork:
     closed = results.position(join.stage.name).closed
     measured = {}
     for state in (0, *join.tree.states()):
-        name = state_name(join.stage.name, state) if state else join.stage.name
+        name = join.log_of(state) if state else join.stage.name
         had = results.stages.get(name, StageResult())
         alive = [s for s in had.segments if closed is None or s.tick[1] >= closed] if state else []
         node = join.observed.nodes.get(name)

@@ -15,18 +15,20 @@ from eddyline.spark.stages import STATE, Stage
 
 def with_states(
     stage: Stage, view: Batch, stored: Mapping[str, KeptState], had: StageResult, probing: Probing | None
-) -> Batch:
+) -> Batch | None:
     """The view of a stage that writes or reads states; `stored` are those of this batch, `had` is its own log before.
+
+    None if it is to write a state and one that it reads is not there.
 
     A state is whole from a while before what is due on, and moves on: what is older is corrected from tuples, and the
     rows that have lived by then go. If it has no beginning, it begins now, with all that lives.
     """
     node = stage.joined
     assert node is not None
-    wanted = [node.name(one) for one in node.tree.nodes() if one is not node.tree]
-    below = {name: stored[name] for name in wanted if name in stored}
-    if len(below) < len(wanted):  # the past is being answered, or they have failed
-        return view
+    known = [node.name(one) for one in node.tree.nodes() if one is not node.tree]
+    below = {name: stored[name] for name in known if name in stored}
+    if not below.keys() >= set(node.states):  # the past is being answered, or they have failed
+        return None if stage.kind == STATE else view
     if stage.kind != STATE:
         # without states, windows of time pair their tuples by the ticks of the windows, which an index finds
         runs = node.of.is_relation or bool(node.states)

@@ -14,6 +14,7 @@ from eddyline.spark.stages import SLICES, STATE, Stage
 if TYPE_CHECKING:
     from eddyline.log.results import Results
     from eddyline.spark.join_at_work import JoinAtWork
+    from eddyline.spark.join_inputs import SharedLog
 
 
 @dataclass
@@ -44,6 +45,12 @@ class Standing:
         if self.join is not None:
             self.join.settle()
             self.join.reorder()
+            self.stages = self.join.stages
+
+    def share(self, shared: tuple[tuple[int, SharedLog], ...]) -> None:
+        """Which states of its join are made for others, too."""
+        if self.join is not None and self.join.shared != shared:
+            self.join.shared = shared
             self.stages = self.join.stages
 
     def adopt(self, results: Results) -> None:

@@ -106,10 +106,14 @@ def _netted(rows: Frame, columns: Sequence[str]) -> Frame:
 def expanded(node: JoinNode, batch: Batch) -> JoinNode:
     """With what their children give in place of states that begin only now: those do not know what has changed."""
     while True:
-        young = [c for c in node.tree.children if not c.is_leaf and batch.states[node.name(c)].begun]
+        young = [c for c in node.tree.children if not c.is_leaf and not _tells_changes(node.name(c), batch)]
         if not young:
             return node
         node = node.without(young[0])
+
+
+def _tells_changes(state: str, batch: Batch) -> bool:
+    return state in batch.states and not batch.states[state].begun
 
 
 def life_of_states(node: JoinNode, batch: Batch) -> int:
@@ -160,10 +164,8 @@ def _stored(node: JoinNode, child: JTree, kept: KeptState, batch: Batch, which: 
     segments = [s for s in segments_of(log, which) if s.tick[1] >= life.low]
     own = {name: spark_type(f.type) for name, f in zip(log.columns, log.schema.fields, strict=True)}
     batch.on_read(sum(segment.rows for segment in segments))
-    values = [
-        f"{back_quoted(name)} AS {column}"
-        for name, column in zip(log.columns[1:], node.of.columns_of(child.mask), strict=True)
-    ]
+    stored = node.stored_columns(child.mask, log.columns[1:])
+    values = [f"{back_quoted(name)} AS {column}" for name, column in stored]
     head = [f"{BORN} AS {FROM}", f"{TICK} AS {UNTIL}", f"CAST({DIFF} AS BIGINT) AS {WEIGHT}"]
     paths = [segment.path for segment in segments]
     frame = batch.frames.read(paths, {TICK: "BIGINT", DIFF: "TINYINT", **own}, [*head, *values])

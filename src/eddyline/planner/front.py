@@ -1,0 +1,53 @@
+"""The plans of a join among which several joins are weighed against each other: what more memory would save.
+
+Of a join of few inputs they are all that no other plan beats in both resources. Of one with many they are those on the
+ways of state selection and state removal, from the mjoin to the bjtree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.choice import FEW_INPUTS, choose
+from eddyline.planner.cost import Limits, Model
+from eddyline.planner.finder import find_jtrees
+from eddyline.planner.mjoin import find_mjoin
+from eddyline.planner.plan import Plan, planned
+from eddyline.planner.state_removal import remove_states
+from eddyline.planner.state_selection import select_states
+from eddyline.planner.tree import JTree
+
+#: limits that nothing keeps, so that a planner goes its way to the end
+_NOTHING = 1e-300
+
+#: a tree without what cannot be stored
+Storing = Callable[[JTree], JTree]
+
+
+def front_of(model: Model, limits: Limits, storing: Storing = lambda tree: tree) -> list[Plan]:
+    """The plans within a join's own limits, from the least memory to the least processor time; the nearest if none."""
+    if len(model.graph.inputs) <= FEW_INPUTS:
+        plans: Iterable[Plan] = find_jtrees(model, limits)
+    else:
+        mjoin, bjtree = find_mjoin(model), find_bjtree(model)
+        adding = select_states(model, Limits(_NOTHING, limits.memory), mjoin)
+        plans = (mjoin, *adding, *remove_states(model, Limits(_NOTHING, _NOTHING), bjtree))
+    storable = [planned(model, tree) for tree in dict.fromkeys(storing(plan.tree) for plan in plans)]
+    found = unbeaten(plan for plan in storable if limits.allow(plan.used))
+    if found:
+        return found
+    choice = choose(model, limits)
+    assert choice.plan is not None or choice.missing is not None
+    nearest = choice.plan if choice.missing is None else choice.missing.nearest
+    assert nearest is not None
+    return [planned(model, storing(nearest.tree))]
+
+
+def unbeaten(plans: Iterable[Plan]) -> list[Plan]:
+    """Those that no other beats in both resources, by rising memory and falling processor time."""
+    found: list[Plan] = []
+    for plan in sorted(plans, key=lambda plan: (plan.memory, plan.cpu)):
+        if not found or plan.cpu < found[-1].cpu:
+            found.append(plan)
+    return found
