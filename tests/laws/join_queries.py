@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -89,3 +90,36 @@ def _condition(draw: Any, sources: list[str], one: int, other: int) -> str:
     if kind == "band":
         return f"abs(x{one}.t - x{other}.t) <= {draw(st.integers(0, 3))}"
     return f"x{one}.a {kind} x{other}.a"
+
+
+@st.composite
+def overlapping(draw: st.DrawFn, count: int = 3) -> list[str]:
+    """Some queries that choose among the same inputs, in any order and under any names, and ask the same of them."""
+    relation = draw(st.booleans())
+    windows = st.sampled_from(draw(st.lists(_ranges if relation else _narrow, min_size=1, max_size=2)))
+    sources = [*draw(st.lists(st.sampled_from(["s", "r"]), min_size=3, max_size=3)), draw(_sources)]
+    inputs = [source if source == "d" else f"{source} {draw(windows)}" for source in sources]
+    pool = {edge: _condition(draw, sources, *edge) for edge in edges(draw(_shapes), len(sources))}
+    kinds = ["relation", "istream", "dstream", "groups"] if relation else ["windows", "groups", "istream"]
+    return [_choosing(draw, inputs, sources, pool, draw(st.sampled_from(kinds))) for _ in range(count)]
+
+
+def _choosing(draw: Any, inputs: list[str], sources: list[str], pool: dict[tuple[int, int], str], kind: str) -> str:
+    chosen = draw(st.permutations(range(1, len(inputs) + 1)))[: draw(st.sampled_from([3, 3, 4]))]
+    named = {at: f"x{place}" for place, at in enumerate(chosen, 1)}
+    asked = [
+        re.sub(r"x(\d+)", lambda found: named[int(found[1])], text)
+        for (one, other), text in pool.items()
+        if one in named and other in named
+    ]
+    if draw(st.integers(0, 4)) == 0:
+        asked.append(f"x{draw(st.integers(1, len(chosen)))}.a > 0")
+    streams = [at for at in chosen if sources[at - 1] != "d"]
+    shown = [at for at in streams if draw(st.booleans())] or streams[:1]
+    whole = f"FROM {', '.join(f'{inputs[at - 1]} AS {named[at]}' for at in chosen)}"
+    whole += f" WHERE {' AND '.join(asked)}" if asked else ""
+    if kind == "groups":
+        return f"SELECT {named[shown[0]]}.a AS g, COUNT(*) AS n {whole} GROUP BY {named[shown[0]]}.a"
+    columns = ", ".join(f"{named[at]}.{draw(st.sampled_from('at'))} AS p{at}" for at in shown)
+    query = f"SELECT {columns} {whole}"
+    return query if kind in ("windows", "relation") else f"{_STREAMS[kind]}({query})"

@@ -21,7 +21,9 @@ from eddyline.planner.written import tree_written, written
 from eddyline.spark.evaluate import joining
 from eddyline.spark.evaluate.joining import cut_lives, joined_lives, state_changes
 from eddyline.spark.join_at_work import JoinAtWork
-from laws.join_queries import joins, random_tree
+from eddyline.spark.joins_together import JoinsTogether
+from eddyline.spark.shared_states import SharedStates
+from laws.join_queries import joins, overlapping, random_tree
 from laws.streams import EXAMPLES, Data, data, folded, run, unnumbered
 from laws.test_sharing import BUSY, NOBODY
 from laws.test_spark import spark_answers
@@ -63,7 +65,11 @@ def restless_trees(dice: Random, seen: list[str] | None = None) -> Iterator[None
     def reorder(join: JoinAtWork) -> None:
         join.probing = cast(Probing, AnyOrder(dice)) if dice.random() < 0.7 else None
 
-    with patch.object(JoinAtWork, "settle", settle), patch.object(JoinAtWork, "reorder", reorder):
+    with (
+        patch.object(JoinAtWork, "settle", settle),
+        patch.object(JoinAtWork, "reorder", reorder),
+        patch.object(JoinsTogether, "settle", lambda joins, common, aside: None),
+    ):
         yield
 
 
@@ -168,6 +174,26 @@ def test_trees_are_run_by() -> None:
     assert stored.call_count > 10 and of_relations.call_count > 3 and of_windows.call_count > 3
 
 
+@contextmanager
+def counted_states(found: list[int]) -> Iterator[None]:
+    """How many queries read each state that is made."""
+    arrange = SharedStates.arrange
+
+    def arranged(states: SharedStates, *given: Any) -> None:
+        arrange(states, *given)
+        found.extend(len(users) for users in states.users.values())
+
+    with patch.object(SharedStates, "arrange", arranged):
+        yield
+
+
+@_allowed(20)
+@given(overlapping(), data(), _batches, _dice)
+def test_kernels_alone_share_their_states(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
+    with kernels_alone(), restless_trees(dice), patch.dict(os.environ, NOBODY):
+        agree(several, given_data, batch_rows, [None] * len(several))
+
+
 _pushed = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(-8, 3)), min_size=1, max_size=5)
 _stream = st.sampled_from(["s", "r"])
 _events = st.lists(
@@ -177,7 +203,7 @@ _events = st.lists(
         st.tuples(st.just("push"), _stream, _pushed),
         st.tuples(st.just("replace"), _stream, st.tuples(st.integers(1, 20), st.integers(0, 5), st.integers(-8, 0))),
         st.tuples(st.just("delete"), _stream, st.integers(1, 20)),
-        st.tuples(st.sampled_from(["flush", "flush", "restart", "late"]), st.none(), st.none()),
+        st.tuples(st.sampled_from(["flush", "flush", "restart", "late", "drop"]), st.none(), st.none()),
     ),
     min_size=6,
     max_size=20,
@@ -198,6 +224,19 @@ def test_restarts_retention_and_upkeep(events: list[Any], one: str, other: str, 
     assert plain == by_any, f"{one}\n{other}\nby many"
 
 
+@_allowed(10)
+@given(_events, overlapping(), st.booleans(), _dice)
+def test_queries_that_share_states_say_what_each_says_alone(
+    events: list[Any], several: list[str], retained: bool, dice: Random
+) -> None:
+    """With restarts, queries that come later and queries that go, over databases that are tidied up all the time."""
+    with kernels_alone(), patch.dict(os.environ, NOBODY):
+        plain = _told(events, several, retained, [None] * len(several))
+        with restless_trees(dice):
+            together = _told(events, several, retained, [None] * len(several))
+    assert plain == together, "\n".join(several)
+
+
 def _told(events: list[Any], queries: list[str], retained: bool, trees: list[Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
 
@@ -205,6 +244,7 @@ def _told(events: list[Any], queries: list[str], retained: bool, trees: list[Any
             return eddyline.connect(folder, heartbeat=None, clock=lambda: 0, pace=BUSY)
 
         db, names, now = opened(), [], 10
+        gone: dict[str, Any] = {}
         for name, second in (("s", "b INTEGER"), ("r", "c INTEGER")):
             kept = "RETAIN 12" if retained else ""
             db.sql(f"CREATE STREAM {name} (a INTEGER, {second}, t INTEGER) TIMESTAMP BY t {kept}")
@@ -233,9 +273,13 @@ def _told(events: list[Any], queries: list[str], retained: bool, trees: list[Any
             elif kind == "restart":
                 db.close()
                 db = opened()
-            elif len(names) == len(queries):
+            elif kind == "late" and len(names) == len(queries):
                 stand()
+            elif kind == "drop" and len(names) > len(queries) and "n0" not in gone:
+                db.flush()
+                gone["n0"] = folded(db.query("n0").fetch(), "n0")
+                db.sql("DROP QUERY n0")
         db.flush()
-        answers = [answer for name in names for answer in db.query(name).fetch()]
+        answers = [answer for name in names if name not in gone for answer in db.query(name).fetch()]
         db.close()
-        return {name: folded(answers, name) for name in names}
+        return {name: folded(answers, name) for name in names if name not in gone} | gone

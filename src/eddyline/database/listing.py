@@ -13,12 +13,13 @@ from eddyline.database.definitions import Definitions
 from eddyline.database.sets import lower
 from eddyline.spark.engine import Engine, shape_of_query
 from eddyline.spark.explain_class import filter_mates, form_text
+from eddyline.spark.join_report import shares_text
 
 #: so many classes are named; the rest is counted
 _NAMED = 4
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
 #: asks, p0, p1, … for the constants in which members of one form differ, and whether tags are shown; shares: other
-#: classes whose members are found by the same filter; state: live, behind, backfill with how much of it, or stopped;
+#: classes whose members are found by the same filter, or the states of its join that other queries read; state: live, behind, backfill with how much of it, or stopped;
 #: revise_if: which corrections are shown; withheld: of how many results, those of its class included, there are
 #: corrections that are not, about
 COLUMNS = {
@@ -53,11 +54,16 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
         more = [f"{len(mates) - _NAMED:,} more"] if len(mates) > _NAMED else []
         return f"its filter with {', '.join([*(mate.name for mate in mates[:_NAMED]), *more])}" if mates else None
 
+    alone = {one.name: one for one in standing if one.join is not None}
+
+    def own_shares(log: str) -> str | None:
+        return shares_text(engine, alone[log]) if log in alone else None
+
     rows = []
     for query in definitions.queries.values():
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
-        asks = (None, None) if record.seat is None else (_form(query.query), shares(record.log))
+        asks = (None, own_shares(record.log)) if record.seat is None else (_form(query.query), shares(record.log))
         about = _about(query.query, asks, state(record.log), withheld(record.log))
         rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)

@@ -41,6 +41,7 @@ class Member:
     tree: JTree | None = None  # if it runs by this tree, whatever the others do
     storing: Storing = lambda tree: tree
     key: Callable[[int], Hashable | None] = lambda mask: None
+    more: tuple[int, ...] = ()  # sets of which somebody knows that others have them
 
     def keys(self, tree: JTree) -> dict[int, Hashable]:
         """What a tree keeps that others may keep as well, inputs among it."""
@@ -60,7 +61,7 @@ class Member:
         for size in range(2, largest + 1):
             masks = (sum(1 << at for at in some) for some in combinations(range(many), size))
             found += [mask for mask in masks if self._is_connected(mask)]
-        return found
+        return list(dict.fromkeys((*found, *self.more)))
 
     def _is_connected(self, mask: int) -> bool:
         reached = mask & -mask
@@ -106,7 +107,7 @@ def divide(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | Non
     first = [joins[at].storing(plan.tree) for at, plan in enumerate(_best(sums, limits).plans)]
     found = _improved(joins, limits, first)
     if start is not None:
-        found = min(found, _improved(joins, limits, start), key=lambda one: _worth(joins, one, limits))
+        found = min(found, _improved(joins, limits, start), key=lambda one: worth(joins, one, limits))
     fits = limits.allow(found.used) and _own_hold(joins, found)
     return Divided(found, limits, None if fits else _missing(joins, fronts, sums, limits))
 
@@ -183,7 +184,7 @@ def _own_hold(joins: Sequence[Member], division: Division) -> bool:
     return all(join.own.allow(used) for join, used in zip(joins, division.parts, strict=True))
 
 
-def _worth(joins: Sequence[Member], division: Division, limits: Limits) -> tuple[float, float]:
+def worth(joins: Sequence[Member], division: Division, limits: Limits) -> tuple[float, float]:
     """Of two divisions the one that is smaller is better: what exceeds limits, and how far; then processor time."""
     strains = [limits.strain(division.used), *(j.own.strain(p) for j, p in zip(joins, division.parts, strict=True))]
     strain = max(strains)
@@ -192,18 +193,21 @@ def _worth(joins: Sequence[Member], division: Division, limits: Limits) -> tuple
 
 def _improved(joins: Sequence[Member], limits: Limits, trees: Sequence[JTree]) -> Division:
     sets = [join.sets() if len(joins) > 1 and join.tree is None else [] for join in joins]
-    known = [{mask: key for mask in some if (key := join.key(mask)) is not None} for join, some in zip(joins, sets, strict=True)]
+    known = [
+        {mask: key for mask in some if (key := join.key(mask)) is not None}
+        for join, some in zip(joins, sets, strict=True)
+    ]
     best = used_by(joins, trees)
     for _ in range(_ROUNDS):
         before = best
-        for at, join in enumerate(joins):
+        for at in range(len(joins)):
             if known[at]:
                 best = _chosen_anew(joins, limits, best, at, known[at])
         for masks in _in_common(known):
             trees = [
                 _storing_also(joins[at], tree, masks[at]) if at in masks else tree for at, tree in enumerate(best.trees)
             ]
-            best = min(best, used_by(joins, trees), key=lambda one: _worth(joins, one, limits))
+            best = min(best, used_by(joins, trees), key=lambda one: worth(joins, one, limits))
         if best is before:
             break
     return best
@@ -226,11 +230,11 @@ def _chosen_anew(
     found = division
     for plan in front_of(join.model.sharing(free), own, join.storing):
         tried = used_by(joins, (*division.trees[:at], plan.tree, *division.trees[at + 1 :]))
-        found = min(found, tried, key=lambda one: _worth(joins, one, limits))
+        found = min(found, tried, key=lambda one: worth(joins, one, limits))
     for mask in sorted((mask for mask in free if mask & (mask - 1)), key=int.bit_count, reverse=True):
         tree = _storing_also(join, found.trees[at], mask)
         tried = used_by(joins, (*found.trees[:at], tree, *found.trees[at + 1 :]))
-        found = min(found, tried, key=lambda one: _worth(joins, one, limits))
+        found = min(found, tried, key=lambda one: worth(joins, one, limits))
     return found
 
 

@@ -164,7 +164,7 @@ def _of(used: float, limit: float, unit: Amount) -> str:
 
 
 def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units) -> str:
-    excess = excess_text(plan, limits, units)
+    excess = excess_text(plan.used, limits, units)
     if excess:
         return excess
     used = used_text(plan.used, limits, units)
@@ -173,21 +173,23 @@ def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units) -> str:
     return f"it fits, but was not looked at before: {used}"
 
 
-def excess_text(plan: Plan, limits: Limits, units: Units) -> str:
+def excess_text(used: Resources, limits: Limits, units: Units) -> str:
     parts = []
-    for name, used, limit, unit in (
-        ("cpu", plan.cpu, limits.cpu, units.cpu),
-        ("memory", plan.memory, limits.memory, units.memory),
+    for name, taken, limit, unit in (
+        ("cpu", used.cpu, limits.cpu, units.cpu),
+        ("memory", used.memory, limits.memory, units.memory),
     ):
-        if used > limit:
-            parts.append(f"{unit(used)} {name} is {unit(used - limit)} ({used / limit:.3g} times the limit) too much")
+        if taken > limit:
+            parts.append(
+                f"{unit(taken)} {name} is {unit(taken - limit)} ({taken / limit:.3g} times the limit) too much"
+            )
     return ", ".join(parts)
 
 
 def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units) -> Iterator[str]:
     nearest = missing.nearest
     yield "no join tree fits" if choice.certain else "no join tree was found that fits"
-    yield f"nearest: {nearest.tree.kind}, {excess_text(nearest, missing.limits, units)}"
+    yield f"nearest: {nearest.tree.kind}, {excess_text(nearest.used, missing.limits, units)}"
     yield from (f"  {line}" for line in drawn(model, nearest, units))
     least = model.least
     yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"

@@ -61,6 +61,9 @@ class AtWork:
     measured: Mapping[int, Measured] = field(default_factory=dict)  # by the inputs of a state; 0: the join itself
     probes: Sequence[str] = ()  # the orders in which parts have probed each other in the last batch
     reordered: int = 0  # in how many batches they were others than before
+    free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
+    left: Limits | None = None  # what these leave for it; None: it is alone
+    said: Sequence[str] = ()  # of the limits and of the other joins
 
 
 def explained(question: Question, said: str = NOT_RUN) -> str:
@@ -84,7 +87,7 @@ def drawings(question: Question) -> list[DrawnJoin]:
         assert plan is not None
         told_of = used_text(plan.used, limits, UNITS)
         if missing is not None:
-            told_of += f"; no join tree fits, this one is nearest: {excess_text(plan, limits, UNITS)}"
+            told_of += f"; no join tree fits, this one is nearest: {excess_text(plan.used, limits, UNITS)}"
         notes = (f"{plan.tree.kind}, by {choice.by}: {told_of}", *(f"assumed: {one}" for one in join.assumed))
         found.append(DrawnJoin(_heading(join), notes, nodes_of(model, plan, UNITS), missing is None))
     return found
@@ -97,13 +100,15 @@ def _joins_of(question: Question) -> list[MultiJoin]:
 
 def explained_at_work(at: AtWork, question: Question) -> str:
     """The tree by which a join runs, what was measured of it, and what the planner would choose now."""
-    model, limits = Model(at.join.graph, at.costs), _limits_of(question)
+    model, limits = Model(at.join.graph, at.costs), at.left or _limits_of(question)
     plan = planned(model, at.tree)
-    lines = [f"{_heading(at.join)}; it runs by this tree, {at.how}:", *_limits(question)]
+    said = [f"  {line}" for line in at.said] or _limits(question)
+    lines = [f"{_heading(at.join)}; it runs by this tree, {at.how}:", *said]
     lines += [f"  {line}" for line in drawn(model, plan, UNITS)]
     lines += [f"  {line}" for line in (*_measured(at), *_probed(at))]
-    lines.append("  by what was seen, the planner finds:")
-    return "\n".join([*lines, *_planned(at.join, model, limits)])
+    beside = "" if at.left is None else ", beside the other joins"
+    lines.append(f"  by what was seen, the planner finds{beside}:")
+    return "\n".join([*lines, *_planned(at.join, model.sharing(at.free), limits)])
 
 
 def _measured(at: AtWork) -> Iterator[str]:

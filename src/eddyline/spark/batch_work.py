@@ -200,7 +200,8 @@ class BatchWork:
                 if view is not None and stage.joined is not None:
                     had = self._had.get(stage.name, _NOTHING)
                     view = with_states(stage, view, self._seen_by(way, stored), had, self._probing(way, stage))
-                reason = None if view is None else reason_to_stop(stage.plan, view)
+                # a state lists no windows: whoever reads it does
+                reason = None if view is None or stage.kind == STATE else reason_to_stop(stage.plan, view)
                 if reason is not None:
                     self._failures[stage.name] = reason
                 elif view is not None:
@@ -251,7 +252,7 @@ class BatchWork:
         return added
 
     def _seen_by(self, way: _Way, stored: Mapping[str, KeptState]) -> Mapping[str, KeptState]:
-        """The states for a query. To one that comes back from its lane, those of others do not tell what has changed."""
+        """The states for a query. To one that comes back from its lane, shared ones do not tell what has changed."""
         if self._shared is None or way.stretch.before.entry == self._shared.stretch.before.entry:
             return stored
         mine = {stage.name for stage in way.stages}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from eddyline.log.statements import Unnamed
 from eddyline.log.storage import Storage
 from eddyline.log.tagged import TagReading
 from eddyline.log.upkeep import House, Pace, Upkeep
+from eddyline.planner.cost import Limits
 from eddyline.planner.written import tree_written
 from eddyline.sharing import Shape
 from eddyline.sources import Reject
@@ -115,7 +117,8 @@ class Engine:
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, share_from)
         self.join_costs = JoinCosts(self.storage)
-        self.join_limits: Callable[[], Allowed] = Allowed  # what joins may take of which nobody has said
+        self.join_limits: Callable[[], Allowed] = Allowed  # what all joins may take together
+        self.executor.joins.allowed = self._join_limits
         self._extents: dict[str, Extent] = {}
         #: by connection point, the stream or log that it is on, which of both, and how far back it reaches
         self._points: dict[str, tuple[str, bool, tuple[int, int]]] = {}
@@ -297,14 +300,12 @@ class Engine:
         stage, join = found
         written = None if query.join_tree is None else tree_written(query.join_tree, join.names)
 
-        def allowed() -> Allowed:
-            given = self.join_limits()
-            cpu = given.cpu if query.cpu_limit is None else query.cpu_limit
-            memory = given.memory if query.memory_limit is None else query.memory_limit
-            return Allowed(cpu, memory, given.tick_seconds)
-
-        standing.join = JoinAtWork(stage, standing.stages, join, allowed, self.join_costs.costs, written)
+        own = Limits(query.cpu_limit or math.inf, query.memory_limit or math.inf)
+        standing.join = JoinAtWork(stage, standing.stages, join, self._join_limits, self.join_costs.costs, written, own)
         standing.stages = standing.join.stages
+
+    def _join_limits(self) -> Allowed:
+        return self.join_limits()
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""

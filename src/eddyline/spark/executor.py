@@ -26,6 +26,7 @@ from eddyline.spark.batch_work import BatchWork, Means, Shared
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
+from eddyline.spark.joins_together import Beside, JoinsTogether
 from eddyline.spark.lanes import Lane, Lanes, Step
 from eddyline.spark.needs import settled
 from eddyline.spark.past import Progress, extent_of
@@ -104,6 +105,7 @@ class Executor:
         self.taggers = Taggers()  # the continuous ones on streams; whoever changes them is writing to the logs
         self._queries: dict[str, Standing] = {}
         self.shared = SharedStates()
+        self.joins = JoinsTogether()
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
@@ -170,6 +172,17 @@ class Executor:
         """Find out which states the queries of the common batch want."""
         common = [query for query in self._queries.values() if not self._is_aside(query)]
         self.shared.arrange([query for query in common if not self._has_stopped(query)], self.results.stages)
+
+    def beside(self, name: str) -> Beside:
+        """What the other joins leave for one."""
+        with self._guard:
+            return self.joins.beside(name, *self._joining())
+
+    def _joining(self) -> tuple[list[Standing], list[Standing]]:
+        """The queries with joins, those in the common batch and the others."""
+        found = [query for query in self._queries.values() if query.join is not None and not self._has_stopped(query)]
+        common = [query for query in found if not self._is_aside(query)]
+        return common, [query for query in found if self._is_aside(query)]
 
     def _is_aside(self, query: Standing) -> bool:
         return self._lanes is not None and query.name in self._lanes
@@ -273,6 +286,7 @@ class Executor:
             self._open_lanes(target)
             common = [query for query in self._queries.values() if self._lanes is None or query.name not in self._lanes]
             positions = self._positions(target, done, common)
+            self.joins.settle(*self._joining())
             for query in common:
                 query.settle()
             self._arrange()

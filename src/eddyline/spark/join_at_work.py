@@ -1,26 +1,19 @@
-"""The join of a standing query: the tree it runs by, and when it changes over to another.
+"""The join of a standing query: the tree it runs by, and what was seen of it.
 
-The planner is asked now and then, with what was seen by then. Whoever is at a disadvantage pays until it has paid the
-price of the change: the difference between what the tree at work and the best one cost is added up as a debt, and the
-tree is changed when the debt is as large as what it takes to make the new states from their tuples. A tree that no
-longer fits into the limits goes at once, if another one does. What is stored, and since when, the records of batches
-say; all that is here may be forgotten.
+What is stored, and since when, the records of batches say; all that is here may be forgotten.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddyline.errors import EddylineError
 from eddyline.log.results import Results
-from eddyline.planner.choice import Choice, choose
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.machine import memory_for_joins, processors
 from eddyline.planner.multi_join import MultiJoin
-from eddyline.planner.plan import Plan, planned
 from eddyline.planner.probing import Probing
 from eddyline.planner.tree import JTree, mjoin_of, tree_with
 from eddyline.planner.written import tree_written, written
@@ -30,17 +23,10 @@ from eddyline.spark.join_inputs import JoinInputs, SharedLog, is_state_of, state
 from eddyline.spark.observing import Observed
 from eddyline.spark.stages import Stage
 
-#: the planner is asked once in so many batches, and of the debt so much is left at its next question
-_EVERY, _FADING = 4, 0.9
-#: seconds for a batch that planning may take; who takes longer, where nothing fits for one, is asked less often
-_PLANNING = 0.05
-#: a tree must be better by this part of the one at work to be worth a thought: estimates are no better than that
-_BETTER = 0.1
-
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a join may take (None: what the machine has), and how long a tick is."""
+    """What all joins together may take (None: what the machine has), and how long a tick is."""
 
     cpu: float | None = None
     memory: float | None = None
@@ -62,17 +48,17 @@ class JoinAtWork:
     of: JoinInputs
     allowed: Callable[[], Allowed]
     costs: Callable[[float], Costs]  # for batches of so many seconds of the streams
-    written: JTree | None = None  # the tree that somebody wants
+    written: JTree | None = None  # the tree that somebody has said
+    own: Limits = field(default_factory=Limits)  # that hold for this join alone
     tree: JTree = field(init=False)
     observed: Observed = field(init=False)
-    debt: float = 0.0
+    wanted: JTree | None = None  # by which it is to run from the next batch on
+    debt: float = 0.0  # what it has cost not to run by a better one
     changes: int = 0  # how often it was changed
     shared: tuple[tuple[int, SharedLog], ...] = ()  # by set of inputs, the states that are made for others, too
     probing: Probing | None = None  # in which orders parts probe each other in the batch at hand
     probed: Probing | None = None  # those of the last batch in which there was something to join
     reordered: int = 0  # in how many batches they were others than before
-    _asked: int = 0  # the number of batches when the planner was last asked
-    _pause: int = 0  # after how many more it is asked again
 
     def __post_init__(self) -> None:
         whole = mjoin_of((1 << len(self.of.inputs)) - 1)
@@ -128,18 +114,9 @@ class JoinAtWork:
         self.observed.see(view, self.allowed().tick_seconds, root, nodes)
 
     def settle(self) -> None:
-        """Between batches: change the tree if it is time."""
-        if self.written is not None or not self.observed.is_enough:
-            return
-        if self.observed.batches < self._asked + self._pause and self._asked:
-            return
-        batches = self.observed.batches - self._asked
-        self._asked = self.observed.batches
-        began = time.monotonic()
-        # a plan that cannot be made is no reason to stop answering
-        with contextlib.suppress(EddylineError, ArithmeticError):
-            self._weigh(batches)
-        self._pause = max(_EVERY, int((time.monotonic() - began) / _PLANNING))
+        """Between batches: change over to the tree that is wanted (`joins_together.py`)."""
+        if self.wanted is not None:
+            self.change(self.wanted)
 
     def reorder(self) -> None:
         """Before each batch: the best orders for what was seen by now. They cost nothing to change."""
@@ -157,32 +134,17 @@ class JoinAtWork:
         last = self.probing if self.probing is not None and self.probing.used else self.probed
         return [] if last is None else last.told()
 
-    def _weigh(self, batches: int) -> None:
-        model, limits = self.model(), self.allowed().limits
-        best = self.best(choose(model, limits), model)
-        now = planned(model, self.tree)
-        self.debt *= _FADING
-        if best.tree == self.tree or (limits.allow(now.used) and best.cpu > now.cpu * (1 - _BETTER)):
-            return
-        seconds = batches * (self.observed.batch.seconds / max(self.observed.batch.amount, 1e-9))
-        self.debt += max(0.0, now.cpu - best.cpu) * seconds
-        must = not limits.allow(now.used) and limits.strain(best.used) < limits.strain(now.used)
-        if must or self.debt >= self.price(model, best.tree):
-            self.change(best.tree)
-
     def change(self, tree: JTree) -> None:
         """From the next batch on it runs by another tree."""
         self.tree = self.of.storing(tree)
         self.debt = 0.0
         self.changes += 1
+        self.wanted = None
 
-    def best(self, choice: Choice, model: Model) -> Plan:
-        """What is to run: the plan, or the one that is nearest to fitting; without what cannot be stored."""
-        plan = choice.plan
-        if plan is None:
-            assert choice.missing is not None
-            plan = choice.missing.nearest
-        return planned(model, self.of.storing(plan.tree))
+    @property
+    def seconds_of_batch(self) -> float:
+        """Of the streams, that a batch takes in."""
+        return self.observed.batch.seconds / max(self.observed.batch.amount, 1e-9)
 
     def described(self) -> MultiJoin:
         return self.observed.described(self.allowed().tick_seconds)
@@ -191,12 +153,6 @@ class JoinAtWork:
         """The join by what was seen, at the prices of this machine."""
         batch = self.observed.batch.rate  # batches in a second
         return Model(self.described().graph, self.costs(1.0 / batch if batch else 1.0))
-
-    def price(self, model: Model, tree: JTree) -> float:
-        """Seconds that it takes to make the states of a tree that are not there."""
-        had = set(self.tree.states())
-        graph, costs = model.graph, model.costs
-        return sum(graph.size(state) * (costs.join + costs.insert) for state in tree.states() if state not in had)
 
 
 def ended(join: JoinAtWork, known: Iterable[str], stages: Sequence[Stage]) -> list[str]:

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, permutations, product
+from itertools import groupby, islice, permutations, product
 from math import factorial, prod
 from typing import cast
 
@@ -24,7 +24,7 @@ from eddyline.algebra.relational import WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.window import HopWindow, RangeWindow, TimeWindow
-from eddyline.planner.graph import members
+from eddyline.planner.graph import mask_of, members
 from eddyline.spark.expression import spark_sql
 from eddyline.spark.join_inputs import Condition, JoinInputs
 from eddyline.spark.literal import back_quoted
@@ -156,6 +156,7 @@ class SharedInputs:
     def __init__(self, join: JoinInputs) -> None:
         self._join = join
         self.inputs = [self._traced(at) for at in range(len(join.inputs))]
+        self._texts = [None if one is None else one.text for one in self.inputs]
         self._known: dict[int, JoinedSet | None] = {}
 
     @property
@@ -178,13 +179,19 @@ class SharedInputs:
         found = self.joined(mask)
         return None if found is None else found.key
 
+    def like(self, found: JoinedSet) -> list[int]:
+        """The sets of these inputs that are the same as one of another join."""
+        places = [[at for at, own in enumerate(self._texts) if own == text] for text in found.texts]
+        some = (mask_of(order) for order in islice(product(*places), _MOST_ORDERS) if len(set(order)) == len(order))
+        return [mask for mask in dict.fromkeys(some) if self.key(mask) == found.key]
+
     def joined(self, mask: int) -> JoinedSet | None:
         if mask not in self._known:
             self._known[mask] = None if mask & ~self.shareable else self._joined(mask)
         return self._known[mask]
 
     def _joined(self, mask: int) -> JoinedSet:
-        texts = {at: cast(Traced, self.inputs[at]).text for at in members(mask)}
+        texts = {at: cast(str, self._texts[at]) for at in members(mask)}
         conditions = self.conditions(mask)
         best: tuple[list[str], list[int]] | None = None
         for order in _orders(texts):

@@ -5,8 +5,8 @@ store is made once, by the tree of the query that has stood longest, with the co
 whose columns are enough for all is used as it is; else another one is begun in its place.
 
 A state that nobody wants is given up by the next batch, whose record says so: each record either adds to a state or
-ends it. So whatever is killed, a state that has a beginning is as old as the last batch. Queries with lanes of their own
-are behind that, and keep states for themselves.
+ends it. So whatever is killed, a state that has a beginning is as old as the last batch. Queries with lanes of their
+own are behind that, and keep states for themselves.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class SharedStates:
                         for user in one.users:
                             _want(wanted, one.join, child, user, columns)
         self._columns = logs
-        self._stages = {place: stage for place, stage in self._stages.items() if place[0] in {x.name for x, _ in logs.values()}}
+        self._stages = {
+            place: stage for place, stage in self._stages.items() if place[0] in {x.name for x, _ in logs.values()}
+        }
         self.standing.stages = [self._stage(one, logs) for one in sorted(wanted.values(), key=_size)]
         self.users = {logs[key][0].name: tuple(dict.fromkeys(one.users)) for key, one in wanted.items()}
         self._probing = {logs[key][0].name: (one.join, one.found.inputs) for key, one in wanted.items()}
@@ -242,7 +244,9 @@ def _shared(identity: SharedInputs, mask: int, log: _Log) -> SharedLog:
     found = identity.joined(mask)
     assert found is not None
     places = [
-        log.place(found.inputs.index(at), text_of(expr)) for at in members(mask) for expr in _traced(identity, at).columns
+        log.place(found.inputs.index(at), text_of(expr))
+        for at in members(mask)
+        for expr in _traced(identity, at).columns
     ]
     return SharedLog(log.name, tuple(places))
 

@@ -1,0 +1,223 @@
+"""All joins of a database within limits that hold for them together: which trees they run by, and when they change.
+
+The planner is asked now and then, with what was seen by then, and whenever a join comes or goes. It divides what there
+is (`planner/division.py`). A tree is changed when that has paid: the difference between what the trees at work and the
+best ones cost is added up as a debt, and when the debt is as large as what it takes to make the new states from their
+tuples, they are changed. First each join for itself, as far as it is better off without anybody else changing; the
+others together, because one gives up what another needs. If what is at work no longer fits, all change at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eddyline.errors import EddylineError
+from eddyline.planner.cost import Limits, Resources
+from eddyline.planner.division import Divided, Division, Member, Missing, divide, used_by, with_state, worth
+from eddyline.planner.tree import JTree
+from eddyline.spark.join_at_work import Allowed, JoinAtWork
+from eddyline.spark.standing import Standing
+
+#: the planner is asked once in so many batches, and of the debt so much is left at its next question
+_EVERY, _FADING = 4, 0.9
+#: seconds for a batch that planning may take; who takes longer, where nothing fits for one, is asked less often
+_PLANNING = 0.05
+#: trees must be better by this part of those at work to be worth a thought: estimates are no better than that
+_BETTER = 0.1
+#: where nothing is left
+_LITTLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the joins at work take, each beside those before it, and together; and what is missing if it is too much."""
+
+    limits: Limits
+    parts: Mapping[str, Resources]
+    missing: Missing | None = None
+    exceeded: Mapping[str, Limits] | None = None  # by query, its own limits that it exceeds
+
+    @property
+    def used(self) -> Resources:
+        return sum(self.parts.values(), Resources(0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What others leave for a join: sets of its inputs that they keep, and what is left of the limits."""
+
+    free: frozenset[int]
+    left: Limits
+
+
+class JoinsTogether:
+    """Asked by the thread that runs batches, before each of them."""
+
+    def __init__(self) -> None:
+        self.allowed: Callable[[], Allowed] = Allowed
+        self.taken: Taken | None = None
+        self._debt = 0.0
+        self._known: tuple[str, ...] = ()
+        self._batches = self._asked = self._pause = 0
+
+    def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
+        """Say by which trees joins are to run; those with lanes of their own share nothing but their inputs."""
+        joins = {query.name: query.join for query in common if query.join is not None}
+        _begin_with_what_is_there(list(joins.values()))
+        alone = {query.name: query.join for query in aside if query.join is not None}
+        seen = {name: join for name, join in {**joins, **alone}.items() if join.observed.is_enough}
+        self._batches += 1
+        if tuple(seen) == self._known and self._batches < self._asked + self._pause:
+            return
+        since, self._asked, self._known = self._batches - self._asked, self._batches, tuple(seen)
+        if not seen:
+            self.taken = None
+            return
+        began = time.monotonic()
+        # a plan that cannot be made is no reason to stop answering
+        with contextlib.suppress(EddylineError, ArithmeticError):
+            self._weigh(seen, set(alone), since)
+        self._pause = max(_EVERY, int((time.monotonic() - began) / _PLANNING))
+
+    def beside(self, name: str, common: Sequence[Standing], aside: Sequence[Standing]) -> Beside:
+        """What is left for a join, and what the others keep that it could read."""
+        joins = {query.name: query.join for query in (*common, *aside) if query.join is not None}
+        joins = {at: join for at, join in joins.items() if at == name or join.observed.is_enough}
+        alone, limits = {query.name for query in aside}, self.allowed().limits
+        members = _members(joins, alone)
+        others = [member for member in members if member.name != name]
+        trees = [joins[member.name].tree for member in others]
+        (own,) = (member for member in members if member.name == name)
+        kept = {key for member, tree in zip(others, trees, strict=True) for key in member.keys(tree).values()}
+        taken = used_by(others, trees).used
+        left = Limits(
+            min(own.own.cpu, max(limits.cpu - taken.cpu, _LITTLE)),
+            min(own.own.memory, max(limits.memory - taken.memory, _LITTLE)),
+        )
+        return Beside(own.free(kept, own.sets()), left)
+
+    def _weigh(self, joins: Mapping[str, JoinAtWork], alone: set[str], since: int) -> None:
+        members, limits = _members(joins, alone), self.allowed().limits
+        at_work = list(joins.values())
+        now = used_by(members, [join.tree for join in at_work])
+        found = divide(members, limits, now.trees)
+        if not _hold(members, limits, now):
+            self._debt = 0.0
+            better = worth(members, found.division, limits)[0] < worth(members, now, limits)[0] * (1 - _BETTER)
+            if found.missing is None or better:
+                now = self._change(at_work, range(len(at_work)), now, found.division)
+        else:
+            now = self._change_alone(members, limits, at_work, now, found.division, since)
+            now = self._change_together(members, at_work, now, found.division, since)
+        self.taken = _taken(members, now, found)
+
+    def _change_alone(
+        self,
+        members: Sequence[Member],
+        limits: Limits,
+        joins: Sequence[JoinAtWork],
+        now: Division,
+        best: Division,
+        since: int,
+    ) -> Division:
+        for at, (join, tree) in enumerate(zip(joins, best.trees, strict=True)):
+            tried = used_by(members, _with(now.trees, at, tree))
+            gain = now.used.cpu - tried.used.cpu
+            join.debt *= _FADING
+            if tree == now.trees[at] or not _hold(members, limits, tried):
+                continue
+            if gain > _BETTER * members[at].model.of(now.trees[at]).cpu:
+                join.debt += gain * since * join.seconds_of_batch
+                if join.debt >= _price(members, now, tried, [at]):
+                    now = self._change(joins, [at], now, tried)
+        return now
+
+    def _change_together(
+        self, members: Sequence[Member], joins: Sequence[JoinAtWork], now: Division, best: Division, since: int
+    ) -> Division:
+        self._debt *= _FADING
+        changing = [at for at, tree in enumerate(best.trees) if tree != now.trees[at]]
+        own = sum(members[at].model.of(now.trees[at]).cpu for at in changing)
+        gain = now.used.cpu - best.used.cpu
+        if len(changing) > 1 and gain > _BETTER * own:
+            self._debt += gain * since * max(join.seconds_of_batch for join in joins)
+            if self._debt >= _price(members, now, best, changing):
+                self._debt = 0.0
+                return self._change(joins, changing, now, best)
+        return now
+
+    def _change(self, joins: Sequence[JoinAtWork], which: Sequence[int], now: Division, to: Division) -> Division:
+        for at in which:
+            if to.trees[at] != now.trees[at]:
+                joins[at].wanted = to.trees[at]
+        return to
+
+
+def _members(joins: Mapping[str, JoinAtWork], alone: set[str]) -> list[Member]:
+    """The joins as the planner sees them."""
+    return [_member(name, join, name in alone, list(joins.values())) for name, join in joins.items()]
+
+
+def _member(name: str, join: JoinAtWork, alone: bool, all_joins: Sequence[JoinAtWork]) -> Member:
+    key = join.identity.key
+    others = [other for other in all_joins if other is not join]
+
+    def inputs_only(mask: int) -> Hashable | None:
+        return None if mask & (mask - 1) else key(mask)
+
+    fixed = None if join.written is None else join.tree
+    more = () if alone else tuple(dict.fromkeys(mask for other in others for mask in _like(join, other)))
+    return Member(name, join.model(), join.own, fixed, join.of.storing, inputs_only if alone else key, more)
+
+
+def _like(join: JoinAtWork, other: JoinAtWork) -> list[int]:
+    """The sets of a join that are the same as those that another stores."""
+    states = (other.identity.joined(state) for state in other.tree.states())
+    return [mask for found in states if found is not None for mask in join.identity.like(found)]
+
+
+def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
+    """A join of which nothing was seen yet reads the states that others keep: they cost nothing more."""
+    for join in joins:
+        if join.written is not None or join.observed.is_enough or join.changes:
+            continue
+        others = (other for other in joins if other is not join)
+        masks = {mask for other in others for mask in _like(join, other) if mask != join.tree.mask}
+        for mask in sorted(masks, key=int.bit_count, reverse=True):
+            states = join.tree.states()
+            if not any(state & mask and state & ~mask and mask & ~state for state in states):
+                join.tree = join.of.storing(with_state(join.tree, mask))
+
+
+def _hold(members: Sequence[Member], limits: Limits, division: Division) -> bool:
+    own = all(one.own.allow(used) for one, used in zip(members, division.parts, strict=True))
+    return own and limits.allow(division.used)
+
+
+def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:
+    return [*trees[:at], tree, *trees[at + 1 :]]
+
+
+def _price(members: Sequence[Member], now: Division, to: Division, which: Sequence[int]) -> float:
+    """Seconds that it takes to make the states that nobody has."""
+    pairs = zip(members, now.trees, strict=True)
+    there = {key for member, tree in pairs for key in member.keys(tree).values()}
+    made: set[Hashable] = set()
+    total = 0.0
+    for at in which:
+        member, had = members[at], set(now.trees[at].states())
+        for state in to.trees[at].states():
+            key = member.key(state)
+            if state not in had and key not in there and (key is None or key not in made):
+                made.add(key)
+                total += member.model.graph.size(state) * (member.model.costs.join + member.model.costs.insert)
+    return total
+
+
+def _taken(members: Sequence[Member], now: Division, found: Divided) -> Taken:
+    parts = {one.name: used for one, used in zip(members, now.parts, strict=True)}
+    exceeded = {one.name: one.own for one in members if not one.own.allow(parts[one.name])}
+    return replace(Taken(found.limits, parts, found.missing), exceeded=exceeded)
