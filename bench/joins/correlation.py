@@ -23,7 +23,6 @@ from eddyline.planner.plan import planned
 from eddyline.planner.tree import JTree, mjoin_of, node
 from eddyline.planner.written import written
 from eddyline.spark.join_at_work import JoinAtWork
-from eddyline.spark.join_inputs import state_name
 from eddyline.spark.observing import Faded
 
 
@@ -71,6 +70,7 @@ def compared(
 ) -> list[Compared]:
     """Run one join by several trees; the first `warm` batches are not counted."""
     db = eddyline.connect(str(folder), heartbeat=None)
+    db._core.engine.executor.shared.enabled = False  # each tree pays for itself
     try:
         for statement in workload.streams():
             db.sql(statement)
@@ -118,7 +118,7 @@ def _stored(db: Any, workload: Workload, query: str, join: JoinAtWork) -> float:
     closed = results.position(query).closed
     total = 0.0
     for state in join.tree.states():
-        for segment in results.stages[state_name(query, state)].segments:
+        for segment in results.stages[join.log_of(state)].segments:
             total += segment.size * _share(segment.tick, closed, math.inf)
     for name, window in zip(workload.names, workload.windows, strict=True):
         for segment in engine.logs()[name].segments:

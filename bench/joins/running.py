@@ -28,7 +28,6 @@ from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.written import written
 from eddyline.spark.join_at_work import JoinAtWork
-from eddyline.spark.join_inputs import state_name
 
 MJOIN, BJTREE = "mjoin", "bjtree"
 TRIANGLE = ((0, 1), (1, 2), (0, 2))
@@ -174,7 +173,7 @@ def _held(db: Any, workload: Workload, query: str, join: JoinAtWork, model: Mode
         first = closed - workload.windows[at]
         total += _living(engine.logs()[name].segments, first) * model.graph.inputs[at].width
     for state in join.tree.states():
-        stage = results.stages.get(state_name(query, state))
+        stage = results.stages.get(join.log_of(state))
         total += 0.0 if stage is None else _living(stage.segments, closed) * model.graph.width(state)
     return total
 

@@ -16,10 +16,13 @@ from eddyline.errors import InvalidDefinition
 from eddyline.kernels.calibration import Measured
 from eddyline.planner.explain import Question, explained_at_work
 from eddyline.planner.written import tree_written, written
+from eddyline.spark.evaluate.joining import state_changes
 from eddyline.spark.explain import Question as Asked
 from eddyline.spark.join_at_work import JoinAtWork
 from eddyline.spark.join_costs import FILE
 from eddyline.spark.join_report import join_at_work
+from eddyline.spark.joins_together import JoinsTogether
+from eddyline.spark.shared_states import is_shared
 from laws.test_sharing import BUSY
 from laws.without_spark import kernels_alone
 
@@ -55,9 +58,17 @@ def _join(db: eddyline.Database) -> JoinAtWork:
 
 
 def _states(db: eddyline.Database) -> dict[str, int]:
-    """By state, how many rows it has."""
-    found = _engine(db).executor.results.stages
-    return {name: sum(s.rows for s in stage.segments) for name, stage in found.items() if "/state/" in name}
+    """By the inputs of a state, how many rows it has; those of queries that share it are called by the first one."""
+    executor = _engine(db).executor
+    names = {
+        log.name: " ".join(name for at, name in enumerate(query.join.of.names) if mask >> at & 1)
+        for query in reversed(executor.queries())
+        if query.join is not None
+        for mask, log in query.join.shared
+    }
+    kept = {name: stage for name, stage in executor.results.stages.items() if stage.start is not None}
+    assert not any("/state/" in name for name in kept), "a query keeps one for itself"
+    return {names[name]: sum(s.rows for s in stage.segments) for name, stage in kept.items() if is_shared(name)}
 
 
 def _push(db: eddyline.Database, names: str, tick: int, rows: int = 4, keys: int = 2) -> None:
@@ -88,7 +99,8 @@ def test_twenty_two_inputs_join_by_one_tree_and_by_another(db: eddyline.Database
     folded = [sorted((answer.tick, answer.op, answer.row) for answer in db.query(f"q{n}").fetch()) for n in range(3)]
     assert folded[0] == folded[1] == folded[2]
     assert {op for _, op, _ in folded[0]} == {"+", "-"}
-    assert len(_states(db)) == 2 + 20
+    # the five inputs that two trees store are made once, so that the three states below them are not needed
+    assert len(_states(db)) == 2 + 20 - 1 - 3
 
 
 @pytest.mark.parametrize("clauses", ["", "RETAIN 20"])
@@ -103,7 +115,7 @@ def test_states_stop_growing(db: eddyline.Database, clauses: str) -> None:
     for tick in range(1, 61):
         _push(db, "abc", tick)
         db.flush()
-        sizes.append(_states(db)["q/state/1-2"])
+        sizes.append(_states(db)["a b"])
     assert max(sizes[30:]) <= max(sizes[:30]) < 60 * 8 * 5
     assert min(sizes[30:]) > 0
 
@@ -144,7 +156,7 @@ def test_a_tree_is_chosen_by_what_was_seen_and_given_up_again(db: eddyline.Datab
     assert _join(db).observed.selectivities["a.k = b.k"] < 0.05
     assert _join(db).observed.selectivities["b.v = c.v"] == pytest.approx(1 / 9, rel=0.5)
     assert _join(db).observed.rates()["c"] == pytest.approx(30, rel=0.2)
-    assert _states(db)["q/state/1-2"] > 0
+    assert _states(db)["a b"] > 0
     _chosen_prices(db, _STORING_DOES_NOT)
     batches(range(13, 25))
     assert _join(db).tree.kind == "mjoin"
@@ -174,17 +186,17 @@ def test_the_tree_outlives_a_restart(tmp_path: Path) -> None:
         _push(db, "abc", 1)
         db.flush()
         join = _join(db)
-        with patch.object(JoinAtWork, "settle", lambda self: None):
+        with patch.object(JoinsTogether, "settle", lambda self, common, aside: None):
             join.change(join.of.storing(_tree("((b c) a)")))
             _push(db, "abc", 2)
             db.flush()
-        assert list(_states(db)) == ["q/state/2-3"]
+        assert list(_states(db)) == ["b c"]
         db.close()
         db = _opened(tmp_path)
         assert _join(db).tree == _tree("((b c) a)")
         _push(db, "abc", 3)
         db.flush()
-        assert _states(db)["q/state/2-3"] > 0
+        assert _states(db)["b c"] > 0
         db.close()
 
 
@@ -242,6 +254,141 @@ def test_probe_orders_follow_what_is_seen(db: eddyline.Database) -> None:
     assert not isinstance(work, str)
     text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
     assert "probed in the last batch, in orders that were changed in " in text and "a → c → b" in text
+
+
+_OVER = "FROM a [RANGE 9 SEC] AS {}, b [RANGE 9 SEC] AS {}, {} [RANGE 9 SEC] AS {}"
+
+
+def _two_that_share(db: eddyline.Database, how: str = "WITH (join_tree = '((x y) z)')") -> None:
+    """The second one names its inputs in another order, and shows other columns."""
+    _streams(db, "abcd")
+    db.sql(
+        f"CREATE QUERY one {how} AS ISTREAM(SELECT x.v AS p, z.v AS q {_OVER.format('x', 'y', 'c', 'z')} "
+        "WHERE x.k = y.k AND y.v = z.v)"
+    )
+    db.sql(
+        "CREATE QUERY two WITH (join_tree = '((m n) o)') AS ISTREAM(SELECT m.t AS p, n.v AS q, o.v AS r "
+        "FROM b [RANGE 9 SEC] AS m, d [RANGE 9 SEC] AS o, a [RANGE 9 SEC] AS n WHERE m.k = n.k AND n.v = o.v)"
+    )
+
+
+def test_two_queries_keep_one_state(db: eddyline.Database) -> None:
+    _two_that_share(db)
+    db.sql("CREATE QUERY other AS SELECT k FROM d")
+    made: list[str] = []
+    with patch(
+        "eddyline.spark.work.state_changes", side_effect=lambda *given: made.append("") or state_changes(*given)
+    ):
+        for tick in range(1, 4):
+            _push(db, "abcd", tick)
+            db.flush()
+    assert list(_states(db)) == ["x y"] and len(made) == 3, "once in each batch"
+    shares = {row["name"]: row["shares"] for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
+    assert shares.pop("other") is None
+    assert shares == {"one": "its join states: x ⋈ y with two", "two": "its join states: m ⋈ n with one"}
+    db.sql("DROP QUERY one")
+    _push(db, "abcd", 4)
+    db.flush()
+    assert list(_states(db)) == ["m n"] and len(_stages(db)) == 1, "the state goes on, with the columns that it has"
+    db.sql("DROP QUERY two")
+    _push(db, "abcd", 5)
+    db.flush()
+    assert _states(db) == {}
+
+
+def _stages(db: eddyline.Database) -> list[str]:
+    """The states whose logs are not given up."""
+    stages = _engine(db).executor.results.stages
+    return [name for name, stage in stages.items() if is_shared(name) and stage.start is not None]
+
+
+def test_a_query_that_comes_later_reads_what_is_there(db: eddyline.Database) -> None:
+    _two_that_share(db)
+    for tick in range(1, 4):
+        _push(db, "abcd", tick)
+        db.flush()
+    there = _stages(db)
+    db.sql(f"CREATE QUERY late AS ISTREAM(SELECT x.v AS p {_OVER.format('x', 'y', 'c', 'z')} WHERE x.k = y.k)")
+    begun: list[bool] = []
+    with patch(
+        "eddyline.spark.work.state_changes",
+        side_effect=lambda node, batch: begun.append(batch.begins) or state_changes(node, batch),
+    ):
+        _push(db, "abcd", 4)
+        db.flush()
+    (query,) = (query for query in _engine(db).executor.queries() if query.name == "late")
+    assert query.join is not None and written(query.join.tree, ["x", "y", "z"]) == "((x y) z)"
+    assert begun == [False] and _stages(db) == there, "nothing was made for it"
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_state_that_nobody_wants_is_not_found_again_after_a_restart(tmp_path: Path, others: bool) -> None:
+    """If batches have run meanwhile it was not kept up: whoever wants it has it made anew."""
+    with kernels_alone():
+        db = _opened(tmp_path)
+        _two_that_share(db)
+        if others:
+            db.sql("CREATE QUERY other AS SELECT k FROM d")
+        _push(db, "abcd", 1)
+        db.flush()
+        db.sql("DROP QUERY one")
+        db.sql("DROP QUERY two")
+        db.close()
+        db = _opened(tmp_path)
+        _push(db, "abcd", 2)
+        db.flush()  # without queries there are no batches
+        assert len(_stages(db)) == (0 if others else 1)
+        db.sql(
+            "CREATE QUERY again WITH (join_tree = '((x y) z)') AS "
+            f"SELECT COUNT(*) AS n {_OVER.format('x', 'y', 'c', 'z')} WHERE x.k = y.k AND y.v = z.v"
+        )
+        _push(db, "abcd", 3)
+        db.flush()
+        db.advance(5)
+        db.flush()
+        answers = [(answer.op, answer.row) for answer in db.query("again").fetch()]
+        # 4 tuples of 2 keys in each of 3 batches: 72 pairs, each with the three of c that have the same v
+        assert answers[-1] == ("+", (216,))
+        db.close()
+
+
+def test_limits_hold_for_all_joins_together(db: eddyline.Database) -> None:
+    """There is room for the states of one of two joins: the one that saves more has them."""
+    _streams(db, "abcdef")
+    for name, (x, y, z) in {"one": "abc", "two": "def"}.items():
+        db.sql(
+            f"CREATE QUERY {name} AS ISTREAM(SELECT {x}.v AS p, {z}.v AS q FROM {x} [RANGE 20 SEC], "
+            f"{y} [RANGE 20 SEC], {z} [RANGE 20 SEC] WHERE {x}.k = {y}.k AND {y}.v = {z}.v)"
+        )
+    _chosen_prices(db, _STORING_PAYS)
+    dice = random.Random(1)
+
+    def batches(ticks: range) -> dict[str, str]:
+        for tick in ticks:
+            for name, rows in zip("abcdef", (3, 3, 9, 3, 3, 60), strict=True):
+                db.stream(name).push([(dice.randrange(30), dice.randrange(9), tick) for _ in range(rows)])
+            db.flush()
+        queries = _engine(db).executor.queries()
+        return {query.name: query.join.tree.kind for query in queries if query.join is not None}
+
+    assert batches(range(1, 13)) == {"one": "bjtree", "two": "bjtree"}
+    taken = _engine(db).executor.joins.taken
+    states = {name: sum(rows for rows in _states(db).values()) for name in "x"}
+    assert states["x"] > 0 and taken is not None and set(taken.parts) == {"one", "two"}
+    models = {q.name: q.join.model() for q in _engine(db).executor.queries() if q.join is not None}
+    state = models["one"].graph.state(0b11) + models["two"].graph.state(0b11)
+    db.sql(f"SET memory_limit = {int(taken.used.memory - 0.4 * state)}")
+    assert batches(range(13, 19)) == {"one": "mjoin", "two": "bjtree"}
+    db.sql("DROP QUERY two")
+    assert batches(range(19, 27)) == {"one": "bjtree"}, "there is room again"
+    db.sql("SET memory_limit = 100")
+    batches(range(27, 33))
+    work = join_at_work(_engine(db), Asked("one", None, ()))  # type: ignore[arg-type]
+    assert not isinstance(work, str)
+    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    assert "memory_limit = '100 B' (given), for all joins together" in text
+    assert "no join trees fit together: " in text and "too much" in text
+    assert "they fit with SET memory_limit = '" in text
 
 
 @pytest.mark.parametrize(

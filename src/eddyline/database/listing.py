@@ -19,9 +19,9 @@ from eddyline.spark.join_report import shares_text
 _NAMED = 4
 #: class: where it is answered together with others; members: how many these are; reads: the streams; form: what WHERE
 #: asks, p0, p1, … for the constants in which members of one form differ, and whether tags are shown; shares: other
-#: classes whose members are found by the same filter, or the states of its join that other queries read; state: live, behind, backfill with how much of it, or stopped;
-#: revise_if: which corrections are shown; withheld: of how many results, those of its class included, there are
-#: corrections that are not, about
+#: classes whose members are found by the same filter, or the states of its join that other queries read; state: live,
+#: behind, backfill with how much of it, or stopped; revise_if: which corrections are shown; withheld: of how many
+#: results, those of its class included, there are corrections that are not, about
 COLUMNS = {
     "name": pa.string(),
     "kind": pa.string(),

@@ -92,6 +92,10 @@ class Limits:
     def holds(self, memory: float) -> bool:
         return self.allow(Resources(0.0, memory))
 
+    def within(self, others: Limits) -> Limits:
+        """Both at once."""
+        return Limits(min(self.cpu, others.cpu), min(self.memory, others.memory))
+
     def strain(self, used: Resources) -> float:
         """The larger of both shares that are used; above 1 something does not fit."""
         return max(used.cpu / self.cpu, used.memory / self.memory)

@@ -29,6 +29,8 @@ _MOST_SUMS = 300
 _ROUNDS, _MOST_COMMON = 3, 40
 
 NOTHING = Resources(0.0, 0.0)
+#: where nothing is left
+_LITTLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,16 @@ def divide(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | Non
     """The best division that is found; `start` is one that there is, from which on it is tried as well."""
     fronts = [_front(join, limits) for join in joins]
     sums = _sums(joins, fronts)
-    first = [joins[at].storing(plan.tree) for at, plan in enumerate(_best(sums, limits).plans)]
-    found = _improved(joins, limits, first)
+    known = _known(joins)
+    starts = [tuple(plan.tree for plan in _best(sums, limits).plans)]
     if start is not None:
-        found = min(found, _improved(joins, limits, start), key=lambda one: worth(joins, one, limits))
+        starts.append(tuple(start))
+    if _in_common(known):
+        starts.append(_in_turn(joins, limits, fronts, known))
+    found = min(
+        (_improved(joins, limits, trees, known) for trees in dict.fromkeys(starts)),
+        key=lambda one: worth(joins, one, limits),
+    )
     fits = limits.allow(found.used) and _own_hold(joins, found)
     return Divided(found, limits, None if fits else _missing(joins, fronts, sums, limits))
 
@@ -137,8 +145,13 @@ class _Sum:
 def _front(join: Member, limits: Limits) -> list[Plan]:
     if join.tree is not None:
         return [Plan(join.tree, join.model.of(join.tree))]
-    own = Limits(min(join.own.cpu, limits.cpu), min(join.own.memory, limits.memory))
-    return front_of(join.model, own, join.storing)
+    # what does not fit alone fits with nobody
+    found = front_of(join.model, join.own.within(limits), join.storing)
+    if found:
+        return found
+    every = front_of(join.model, Limits(), join.storing)
+    fitting = [plan for plan in every if join.own.allow(plan.used)]
+    return fitting or [min(every, key=lambda plan: (join.own.strain(plan.used), plan.cpu))]
 
 
 def _sums(joins: Sequence[Member], fronts: Sequence[Sequence[Plan]]) -> list[_Sum]:
@@ -191,12 +204,42 @@ def worth(joins: Sequence[Member], division: Division, limits: Limits) -> tuple[
     return (strain if strain > 1 + 1e-9 else 1.0), division.used.cpu
 
 
-def _improved(joins: Sequence[Member], limits: Limits, trees: Sequence[JTree]) -> Division:
+def _known(joins: Sequence[Member]) -> list[dict[int, Hashable]]:
+    """By join, the sets that others could have, too."""
     sets = [join.sets() if len(joins) > 1 and join.tree is None else [] for join in joins]
-    known = [
+    return [
         {mask: key for mask in some if (key := join.key(mask)) is not None}
         for join, some in zip(joins, sets, strict=True)
     ]
+
+
+def _in_turn(
+    joins: Sequence[Member],
+    limits: Limits,
+    fronts: Sequence[Sequence[Plan]],
+    known: Sequence[Mapping[int, Hashable]],
+) -> tuple[JTree, ...]:
+    """Each join by what is best beside what those before it keep."""
+    trees: list[JTree] = []
+    for at, join in enumerate(joins):
+        before = joins[:at]
+        kept = {key for one, tree in zip(before, trees, strict=True) for key in one.keys(tree).values()}
+        free = frozenset(mask for mask, key in known[at].items() if key in kept)
+        left = _left(limits, used_by(before, trees).used)
+        found = [] if join.tree is not None else front_of(join.model.sharing(free), join.own.within(left), join.storing)
+        trees.append((found or fronts[at])[-1].tree if found or join.tree is None else join.tree)
+    return tuple(trees)
+
+
+def _left(limits: Limits, taken: Resources) -> Limits:
+    """What is left of limits; next to nothing if nothing is."""
+    cpu, memory = limits.cpu - taken.cpu, limits.memory - taken.memory
+    return Limits(max(cpu, limits.cpu * 1e-6, _LITTLE), max(memory, limits.memory * 1e-6, _LITTLE))
+
+
+def _improved(
+    joins: Sequence[Member], limits: Limits, trees: Sequence[JTree], known: Sequence[Mapping[int, Hashable]]
+) -> Division:
     best = used_by(joins, trees)
     for _ in range(_ROUNDS):
         before = best
@@ -224,11 +267,9 @@ def _chosen_anew(
     free = frozenset(mask for mask, key in known.items() if key in kept)
     if not any(mask & (mask - 1) for mask in free):
         return division  # nothing but inputs: it has chosen by these
-    taken = used_by(others, trees).used
-    left = [max(limit - used, limit * 1e-6) for limit, used in ((limits.cpu, taken.cpu), (limits.memory, taken.memory))]
-    own = Limits(min(join.own.cpu, left[0]), min(join.own.memory, left[1]))
+    left = _left(limits, used_by(others, trees).used)
     found = division
-    for plan in front_of(join.model.sharing(free), own, join.storing):
+    for plan in front_of(join.model.sharing(free), join.own.within(left), join.storing):
         tried = used_by(joins, (*division.trees[:at], plan.tree, *division.trees[at + 1 :]))
         found = min(found, tried, key=lambda one: worth(joins, one, limits))
     for mask in sorted((mask for mask in free if mask & (mask - 1)), key=int.bit_count, reverse=True):

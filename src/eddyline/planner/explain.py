@@ -62,7 +62,8 @@ class AtWork:
     probes: Sequence[str] = ()  # the orders in which parts have probed each other in the last batch
     reordered: int = 0  # in how many batches they were others than before
     free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
-    left: Limits | None = None  # what these leave for it; None: it is alone
+    left: Limits | None = None  # what these leave for it; None: nobody knows
+    others: int = 0  # how many they are
     said: Sequence[str] = ()  # of the limits and of the other joins
 
 
@@ -106,7 +107,7 @@ def explained_at_work(at: AtWork, question: Question) -> str:
     lines = [f"{_heading(at.join)}; it runs by this tree, {at.how}:", *said]
     lines += [f"  {line}" for line in drawn(model, plan, UNITS)]
     lines += [f"  {line}" for line in (*_measured(at), *_probed(at))]
-    beside = "" if at.left is None else ", beside the other joins"
+    beside = ", beside the other joins" if at.others else ""
     lines.append(f"  by what was seen, the planner finds{beside}:")
     return "\n".join([*lines, *_planned(at.join, model.sharing(at.free), limits)])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from eddyline.planner.bjtree import find_bjtree
-from eddyline.planner.choice import FEW_INPUTS, choose
+from eddyline.planner.choice import FEW_INPUTS
 from eddyline.planner.cost import Limits, Model
 from eddyline.planner.finder import find_jtrees
 from eddyline.planner.mjoin import find_mjoin
@@ -25,8 +25,12 @@ _NOTHING = 1e-300
 Storing = Callable[[JTree], JTree]
 
 
-def front_of(model: Model, limits: Limits, storing: Storing = lambda tree: tree) -> list[Plan]:
-    """The plans within a join's own limits, from the least memory to the least processor time; the nearest if none."""
+def _as_it_is(tree: JTree) -> JTree:
+    return tree
+
+
+def front_of(model: Model, limits: Limits, storing: Storing = _as_it_is) -> list[Plan]:
+    """The plans within limits, from the least memory to the least processor time; none if none fits."""
     if len(model.graph.inputs) <= FEW_INPUTS:
         plans: Iterable[Plan] = find_jtrees(model, limits)
     else:
@@ -34,14 +38,7 @@ def front_of(model: Model, limits: Limits, storing: Storing = lambda tree: tree)
         adding = select_states(model, Limits(_NOTHING, limits.memory), mjoin)
         plans = (mjoin, *adding, *remove_states(model, Limits(_NOTHING, _NOTHING), bjtree))
     storable = [planned(model, tree) for tree in dict.fromkeys(storing(plan.tree) for plan in plans)]
-    found = unbeaten(plan for plan in storable if limits.allow(plan.used))
-    if found:
-        return found
-    choice = choose(model, limits)
-    assert choice.plan is not None or choice.missing is not None
-    nearest = choice.plan if choice.missing is None else choice.missing.nearest
-    assert nearest is not None
-    return [planned(model, storing(nearest.tree))]
+    return unbeaten(plan for plan in storable if limits.allow(plan.used))
 
 
 def unbeaten(plans: Iterable[Plan]) -> list[Plan]:

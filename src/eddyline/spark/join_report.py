@@ -83,7 +83,7 @@ def _at_work(engine: Engine, query: Standing, join: JoinAtWork) -> AtWork:
     model = join.model()
     made = AtWork(join.described(), model.costs, join.tree, join.how, measured, join.probes, join.reordered)
     made = replace(made, said=tuple(_said(engine, query, join)))
-    return made if beside is None else replace(made, free=beside.free, left=beside.left)
+    return made if beside is None else replace(made, free=beside.free, left=beside.left, others=beside.others)
 
 
 def _beside(engine: Engine, query: Standing) -> Beside | None:

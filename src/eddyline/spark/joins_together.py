@@ -51,6 +51,7 @@ class Beside:
 
     free: frozenset[int]
     left: Limits
+    others: int
 
 
 class JoinsTogether:
@@ -97,7 +98,7 @@ class JoinsTogether:
             min(own.own.cpu, max(limits.cpu - taken.cpu, _LITTLE)),
             min(own.own.memory, max(limits.memory - taken.memory, _LITTLE)),
         )
-        return Beside(own.free(kept, own.sets()), left)
+        return Beside(own.free(kept, own.sets()), left, len(others))
 
     def _weigh(self, joins: Mapping[str, JoinAtWork], alone: set[str], since: int) -> None:
         members, limits = _members(joins, alone), self.allowed().limits

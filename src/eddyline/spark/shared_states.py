@@ -86,6 +86,7 @@ class SharedStates:
     """All of them, as the queries of the last batch wanted them."""
 
     def __init__(self) -> None:
+        self.enabled = True  # False: each query keeps its own, to measure what they cost
         self.standing = Standing(SHARED, (), _FIRST, False, Clock())
         self.users: dict[str, tuple[str, ...]] = {}  # by state, the queries that read it, or a state made of it
         self._probing: dict[str, tuple[JoinAtWork, tuple[int, ...]]] = {}
@@ -101,7 +102,7 @@ class SharedStates:
         joins = [(query, query.join) for query in queries if query.join is not None]
         wanted: dict[str, _Wanted] = {}
         for query, join in joins:
-            for tree in _outermost(join.identity, join.tree):
+            for tree in _outermost(join.identity, join.tree) if self.enabled else ():
                 _want(wanted, join, tree, query.name, _own_columns(join.identity, tree.mask))
         logs: dict[str, tuple[_Log, list[Columns]]] = {}
         # larger ones first: what they are made of must have all of their columns
