@@ -15,7 +15,7 @@ import pytest
 import eddyline
 from eddyline import testing
 from eddyline.log.results import Results
-from faults import in_doubt, scenario
+from faults import in_doubt, migrating, scenario
 from faults.dying import BEGUN, CASCADE, COMMIT, GIVEN_UP, RECORD, REMADE, REMADE_SAID, REMAKING, SPREAD, STATEMENT
 from faults.processes import start
 from laws.without_spark import kernels_alone
@@ -128,6 +128,22 @@ def test_kills_while_slices_in_doubt_are_made_anew(tmp_path: Path) -> None:
             got = in_doubt.finish(db)
         with in_doubt.opened(str(tmp_path / "other")) as db:
             assert got == in_doubt.finish(db, "upstream")
+
+
+def test_kills_while_joins_change_their_trees(tmp_path: Path) -> None:
+    """A state that was made counts from the record on that says so, one that was given up counts until then."""
+    folder = tmp_path / "db"
+    places = (BEGUN, CASCADE, GIVEN_UP, RECORD, COMMIT, BEGUN)
+    worker = start("migrating", str(folder), *places)
+    said, _ = worker.communicate()
+    assert said.split() == [str(-signal.SIGKILL)] * len(places), said
+    with kernels_alone():
+        with in_doubt.opened(str(folder)) as db:
+            assert 0 < sum(db.status().rows.values()) < migrating.PUSHES
+            got = migrating.finish(db)
+        with in_doubt.opened(str(tmp_path / "other")) as db:
+            assert got == migrating.finish(db)
+    assert all(got.values())
 
 
 def test_what_the_spark_of_a_killed_process_commits_late(spark: Any, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Joins that change their trees and share states: `python -m faults.migrating FOLDER PLACE …` dies at each place once.
+
+What Spark would do is done in the process itself, and lives are forked, so that it takes a second to live and die.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from typing import Any
+
+import eddyline
+from faults.dying import dying
+from faults.in_doubt import opened
+from laws.test_join_trees import restless_trees
+from laws.without_spark import kernels_alone
+
+PUSHES = 36
+_RANGE, _SLIDE = "[RANGE 6 SEC]", "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
+QUERIES = {
+    "first": f"ISTREAM(SELECT x.v AS p, z.v AS q FROM a {_RANGE} x, b {_RANGE} y, c {_RANGE} z "
+    "WHERE x.k = y.k AND y.k = z.k)",
+    "second": f"DSTREAM(SELECT n.v AS p, m.t AS q FROM c {_RANGE} o, b {_RANGE} m, a {_RANGE} n, a {_RANGE} l "
+    "WHERE n.k = m.k AND m.k = o.k AND l.v = o.v)",
+    "windows": f"SELECT x.v AS p, COUNT(*) AS n FROM a {_SLIDE} x, b {_SLIDE} y, c {_SLIDE} z "
+    "WHERE x.k = y.k AND y.v = z.v GROUP BY x.v",
+}
+
+
+def rows_of_push(number: int) -> tuple[str, list[dict[str, Any]]]:
+    """The stream, a new tuple, and in every fourth push of a stream one that is replaced or goes."""
+    stream, at = "abc"[number % 3], number // 3
+    rows: list[dict[str, Any]] = [{"_op": "+", "_ref": None, "k": at % 2, "v": at % 3, "t": at}]
+    if at % 4 == 3:
+        revised = {"k": 1, "v": 2, "t": at - 2} if at % 8 == 3 else {"k": None, "v": None, "t": None}
+        rows.append({"_op": "=" if at % 8 == 3 else "-", "_ref": at - 1, **revised})
+    return stream, rows
+
+
+def take_up(db: eddyline.Database) -> None:
+    """Go on where whoever had the database before was killed."""
+    for name in "abc":
+        if name not in db.streams:
+            db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+    for name, text in QUERIES.items():
+        if name not in db.queries:
+            db.sql(f"CREATE QUERY {name} AS {text}")
+    db.flush()  # the batch that it was killed in
+    for number in range(sum(db.status().rows.values()), PUSHES):
+        stream, rows = rows_of_push(number)
+        assert db.stream(stream).push(rows).rejected == 0
+        if number % 2:
+            db.flush()
+
+
+def finish(db: eddyline.Database) -> dict[str, Any]:
+    """All that was ever said: an answer that is given twice, or is missing, is seen."""
+    take_up(db)
+    db.advance(PUSHES + 20)
+    db.flush()
+    return {name: _said(db.query(name).fetch()) for name in QUERIES}
+
+
+def _said(answers: list[Any]) -> Counter[Any]:
+    """What stands; how the input was cut into batches decides what was said before and corrected."""
+    standing: Counter[Any] = Counter()
+    for answer in answers:
+        signs = {"+": (1, 0), "-": (0, 1), "=": (1, 1)}[answer.op]
+        if hasattr(answer, "rows"):
+            standing.update({(answer.tick, row): signs[0] * n for row, n in Counter(answer.rows).items()})
+            standing.subtract({(answer.tick, row): signs[1] * n for row, n in Counter(answer.old_rows or ()).items()})
+        else:
+            standing[answer.tick, answer.row] += signs[0] - (answer.op == "-")
+            if answer.op == "=":
+                standing[answer.tick, answer.old] -= 1
+    return Counter({place: n for place, n in standing.items() if n})
+
+
+def lives(folder: str, places: list[str]) -> None:
+    """One life after the other; tells how each has ended."""
+    for number, place in enumerate(places):
+        child = os.fork()
+        if not child:
+            with kernels_alone(), restless_trees(random.Random(number)), dying(place, 1), opened(folder) as db:
+                take_up(db)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+if __name__ == "__main__":
+    lives(sys.argv[1], sys.argv[2:])
