@@ -39,6 +39,7 @@ class Side:
     query: str | None = None  # None: the batches are taken in, and nobody asks
     shape: Shape | None = None
     right: Right | None = None
+    told_in: int = 1  # rows that tell one answer
 
     def statements(self) -> list[str]:
         return [f"CREATE STREAM {name} ({columns}) TIMESTAMP BY t" for name, columns in self.streams.items()]
@@ -187,7 +188,8 @@ def _tag_join() -> tuple[Side, ...]:
 
     return (
         Side("without tags", streams, _halves, query, matched_pairs, nothing),
-        Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching),
+        # both objects, behind their stix and tags
+        Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching, told_in=3),
     )
 
 

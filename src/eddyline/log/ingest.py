@@ -357,7 +357,10 @@ class Ingest:
 
     def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table | None, int, list[Reject]]:
         """The rows of the log for some of the input, those of tags, how many tuples are new, and what does not fit."""
-        rows = Rows(extent, chunks, self._arrival_tick())
+        found = self._beside(extent, chunks)
+        if found is not None:
+            return *found, found[0].num_rows, []
+        rows = Rows(extent, [_among(chunk) for chunk in chunks], self._arrival_tick())
         state = self._state(extent.name)
         settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
         if settled is not None or rows.revisions.any():
@@ -379,6 +382,18 @@ class Ingest:
             )
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, tags, int((rows.inserts & ~late).sum()), rejects
+
+    def _beside(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table] | None:
+        """New tuples, and the tags that have come beside them; None if there is more to it, or less."""
+        (chunk, *more) = chunks
+        if chunk.beside is None or more or extent.key or not chunk.num_rows:
+            return None
+        rows, state = Rows(extent, chunks, self._arrival_tick()), self._state(extent.name)
+        tagged = self._tags_of(extent, now=True)
+        late = rows.tick < horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
+        if tagged is None or not rows.inserts.all() or late.any():
+            return None
+        return tagged.marked_beside(rows.plain(state, late, chunk.beside.before), chunk.beside, state)
 
     def active_tags(self, extent: Extent) -> set[int]:
         """The numbers of the tags of a stream that may cover tuples which are to come."""
@@ -436,6 +451,10 @@ class Ingest:
                     stored = stored.drop_columns([DIFF, OP, *nothing])
                 segments.append(segment_of(path, self._storage.write_table(path, stored), rows))
         return segments
+
+
+def _among(chunk: Chunk) -> Chunk:
+    return chunk if chunk.beside is None else chunk.beside.among(chunk)
 
 
 def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:

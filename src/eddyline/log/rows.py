@@ -54,10 +54,14 @@ class Rows:
         self.revisions = self.replaces | self.deletes
         self.has_tick = self.has_tick | upserts  # the time of its arrival is its own
 
-    def plain(self, state: StreamState, late: Array) -> pa.Table:
-        """The rows of the log if nothing is revised, without those that come too late."""
+    def plain(self, state: StreamState, late: Array, before: Array | None = None) -> pa.Table:
+        """The rows of the log if nothing is revised, without those that come too late.
+
+        `before`: in front of which rows others stand, in order, whose places in the log are left free.
+        """
+        others = 0 if before is None else np.searchsorted(before, np.arange(len(self)), side="right")
         table = log_table(
-            seq=state.last_seq + _counted(~late),
+            seq=state.last_seq + _counted(~late) + others,
             index=state.last_index + _counted(self.inserts & ~late),
             tick=self.tick,
             diff=self.inserts.astype(np.int8),

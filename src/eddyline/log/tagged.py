@@ -35,6 +35,7 @@ from eddyline.log.journal import StreamState
 from eddyline.log.picking import Picking
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK, Segment
 from eddyline.log.storage import Storage
+from eddyline.sources.tags_beside import TagsBeside
 
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
@@ -141,7 +142,7 @@ class TaggedStream:
         """
         rows = _with_times(rows, has_tick, state.top)
         kinds = _Kinds(rows)
-        self._reach_back(rows, kinds, state)
+        self._reach_back(rows.column(TICK).to_numpy()[kinds.new], state)
         wrong: list[int] = []
 
         def refused(place: int, problem: InvalidTag) -> None:
@@ -165,10 +166,50 @@ class TaggedStream:
         others = rows.filter(pc.not_equal(rows.column(DIFF), 0))
         return others, _written(rows.drop_columns([MARKS, PLACES]), kinds.tags, told)
 
-    def _reach_back(self, rows: pa.Table, kinds: _Kinds, state: StreamState) -> None:
-        """Tags are at hand that may cover the tuples that come late, and stay so until all have come."""
+    def marked_beside(self, tuples: pa.Table, tags: TagsBeside, state: StreamState) -> tuple[pa.Table, pa.Table] | None:
+        """The same of new tuples that stand in the log already apart from their tags, if each tag is through before
+        the next one comes; None if there is more to it."""
+        index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
+        self._reach_back(tick, state)
+        stretch = Stretch.of(tuples.select(self._extent.schema.names), index, tick)
+        isolated = Isolated.said_in(tags.tags.tag, tags.before, index, self._said)
+        if not isolated.simple.all() or not self._coverage.is_without(stretch):
+            return None
+        ticks = tags.tags.tick.to_numpy() if tags.tags.tick.null_count == 0 else tick[tags.before]
+        lasts = index[tags.before] - 1
+        run = Run(0, len(tags), ticks, lasts, self._between(int(lasts[0])))
+        silent = isolated.silent(run, tick)
+        carried, told = isolated.carried(run, 0, len(stretch), tick, silent), isolated.told(run, silent)
+        self._went_through(run)
+        self._coverage.passed(stretch)
+        latest = int(tick.max())
+        self._coverage.forget_before(self._extent.horizon(latest if state.top is None else max(latest, state.top)))
+        places = np.arange(len(tags))
+        if silent.all():
+            return _with(tuples, carried), _written(tuples.slice(0, 0), places[:0], Carried.nothing(0))
+        rows = pa.table(
+            {
+                SEQ: pa.array(state.last_seq + 1 + tags.before + places),
+                INDEX: pa.array(lasts),
+                TICK: pa.array(ticks),
+                DIFF: pa.repeat(pa.scalar(0, pa.int8()), len(tags)),
+                OP: pa.repeat("#", len(tags)),
+                TAG: tags.tags.tag,
+            }
+        )
+        return _with(tuples, carried), _written(rows, places, told)
+
+    def _went_through(self, run: Run) -> None:
+        """The tags of a run have covered what they can."""
+        if len(run.lasts) > 1:
+            self._last, self._since = int(run.lasts[-1]), 0
+
+    def _reach_back(self, came: Array, state: StreamState) -> None:
+        """Tags are at hand that may cover the tuples that come late, and stay so until all have come.
+
+        `came`: the ticks of the new tuples.
+        """
         forgotten = self._coverage.forgotten
-        came = rows.column(TICK).to_numpy()[kinds.new]
         lowest = int(came.min()) if len(came) else None
         if lowest is not None and forgotten is not None and lowest < forgotten:
             self._put_together(state, lowest)
@@ -233,7 +274,7 @@ class TaggedStream:
                     silent = isolated.silent(run, tick)
                     parts.append(isolated.carried(run, done, behind, tick[done:behind], silent))
                     told.append(isolated.told(run, silent))
-                self._last, self._since = (int(lasts[end - 1]), 0) if end > at + 1 else (self._last, self._since)
+                self._went_through(run)
                 self._coverage.passed(stretch.slice(done, behind))
                 done, at = behind, end
                 continue
