@@ -33,8 +33,8 @@ class Running:
         fed = self.side.feed(batch)
 
         def answered() -> None:
-            for stream, table in fed.items():
-                pushed = self.database.stream(stream).push(table)
+            for stream, rows in fed.items():
+                pushed = self.database.stream(stream).push(*(rows if isinstance(rows, tuple) else (rows,)))
                 if pushed.rejected:
                     raise RuntimeError(f"{self.side.name}: {pushed.rejected} rows were set aside: {self._reason()}")
             self.database.flush()

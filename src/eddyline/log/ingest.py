@@ -393,7 +393,7 @@ class Ingest:
         late = rows.tick < horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
         if tagged is None or not rows.inserts.all() or late.any():
             return None
-        return tagged.marked_beside(rows.plain(state, late, chunk.beside.before), chunk.beside, state)
+        return tagged.marked_beside(rows.plain(state, late, chunk.beside.up_to(len(rows))), chunk.beside, state)
 
     def active_tags(self, extent: Extent) -> set[int]:
         """The numbers of the tags of a stream that may cover tuples which are to come."""

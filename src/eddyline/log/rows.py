@@ -54,12 +54,11 @@ class Rows:
         self.revisions = self.replaces | self.deletes
         self.has_tick = self.has_tick | upserts  # the time of its arrival is its own
 
-    def plain(self, state: StreamState, late: Array, before: Array | None = None) -> pa.Table:
+    def plain(self, state: StreamState, late: Array, others: Array | int = 0) -> pa.Table:
         """The rows of the log if nothing is revised, without those that come too late.
 
-        `before`: in front of which rows others stand, in order, whose places in the log are left free.
+        `others`: how many more there are up to each, whose places in the log are left free.
         """
-        others = 0 if before is None else np.searchsorted(before, np.arange(len(self)), side="right")
         table = log_table(
             seq=state.last_seq + _counted(~late) + others,
             index=state.last_index + _counted(self.inserts & ~late),

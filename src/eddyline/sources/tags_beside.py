@@ -34,7 +34,8 @@ class TagsBeside:
     @classmethod
     def of(cls, rows: Chunk, tags: Chunk, row: Positions) -> TagsBeside:
         """`row`: the numbers of the rows that tags stand in front of, whose time a tag has if it says none."""
-        before = np.searchsorted(rows.line.to_numpy(), row)
+        all_fit = rows.num_rows == 0 or rows.line[rows.num_rows - 1].as_py() == rows.num_rows
+        before = np.minimum(row - 1, rows.num_rows) if all_fit else np.searchsorted(rows.line.to_numpy(), row)
         if (before[1:] < before[:-1]).any():
             order = np.argsort(before, kind="stable")
             before, tags = before[order], _taken(tags, order)
@@ -45,6 +46,11 @@ class TagsBeside:
                 tags, tick=theirs if tags.tick.null_count == len(tags.tick) else pc.coalesce(tags.tick, theirs)
             )
         return cls(tags, before)
+
+    def up_to(self, rows: int) -> Positions:
+        """How many tags stand in front of each of so many rows, or before."""
+        counts: Positions = np.cumsum(np.bincount(self.before, minlength=rows + 1)[:rows])
+        return counts
 
     def among(self, rows: Chunk) -> Chunk:
         """The rows with the tags where they stand."""
