@@ -313,8 +313,7 @@ class Core:
             self.engine.append([chunk], origin=origin)
             rejected = len(self.rejects) - before
         self._save_rejects()
-        tags = 0 if chunk.beside is None else len(chunk.beside)
-        return Pushed(chunk.num_rows + tags + len(chunk.rejects) - rejected, rejected)
+        return Pushed(chunk.given - rejected, rejected)
 
     def run_files(self) -> Pushed:
         """Take in what the files of all streams hold beyond what was taken in before."""
@@ -324,7 +323,7 @@ class Core:
             sources, staged = self._opened(micros)
             for chunks, reached in flowing(sources, dict(self.engine.journal.origin), self.batch_rows):
                 self.check()
-                rows += sum(chunk.num_rows + len(chunk.rejects) for chunk in chunks)
+                rows += sum(chunk.given for chunk in chunks)
                 self.engine.append(chunks, origin=reached)
                 self._save_rejects()
             for source in sources:

@@ -82,7 +82,8 @@ def _mixed(ones: Numbers, others: Numbers) -> Numbers:
     turned = (other << np.uint64(31)) | (other >> np.uint64(33))
     mixed = (one * np.uint64(0x9E3779B97F4A7C15)) ^ ((turned + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9))
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x94D049BB133111EB)
-    return (mixed >> np.uint64(8)).astype(np.int64)
+    found: Numbers = (mixed >> np.uint64(8)).astype(np.int64)
+    return found
 
 
 def _told(mark: MarkText, names: Sequence[str]) -> MarkText:

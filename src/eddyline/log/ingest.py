@@ -40,7 +40,8 @@ from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, SEQ, TAG, TICK,
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
-from eddyline.log.tagged import TaggedStream, TagReading, has_tags
+from eddyline.log.tagged import TaggedStream, TagReading
+from eddyline.log.tags_in_log import has_tags
 from eddyline.sources.arrival import UPDATE_STATEMENT, Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons

@@ -45,6 +45,11 @@ class Chunk:
         return len(self.op)
 
     @property
+    def given(self) -> int:
+        """How many rows and tags it tells of, whether they fit or not."""
+        return self.num_rows + (0 if self.beside is None else len(self.beside)) + len(self.rejects)
+
+    @property
     def last_line(self) -> int:
         """The last line of the file that it tells of."""
         lines = [reject.line for reject in self.rejects[-1:]]
