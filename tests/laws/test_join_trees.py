@@ -24,6 +24,7 @@ from eddyline.spark.join_at_work import JoinAtWork
 from eddyline.spark.joins_together import JoinsTogether
 from eddyline.spark.shared_states import SharedStates
 from laws.join_queries import joins, overlapping, random_tree
+from laws.restless import Restless
 from laws.streams import EXAMPLES, Data, data, folded, run, unnumbered
 from laws.test_sharing import BUSY, NOBODY
 from laws.test_spark import spark_answers
@@ -225,14 +226,19 @@ def test_restarts_retention_and_upkeep(events: list[Any], one: str, other: str, 
 
 
 @_allowed(10)
-@given(_events, overlapping(), st.booleans(), _dice)
+@given(_events, overlapping(), st.booleans(), st.booleans(), _dice)
 def test_queries_that_share_states_say_what_each_says_alone(
-    events: list[Any], several: list[str], retained: bool, dice: Random
+    events: list[Any], several: list[str], retained: bool, lanes: bool, dice: Random
 ) -> None:
-    """With restarts, queries that come later and queries that go, over databases that are tidied up all the time."""
-    with kernels_alone(), patch.dict(os.environ, NOBODY):
-        plain = _told(events, several, retained, [None] * len(several))
-        with restless_trees(dice):
+    """With restarts, queries that come later and queries that go, over databases that are tidied up all the time.
+
+    With `lanes`, any query falls behind the others and comes back to them at any time.
+    """
+    with patch.dict(os.environ, NOBODY):
+        with kernels_alone():
+            plain = _told(events, several, retained, [None] * len(several))
+        policy = (lambda: Restless(dice)) if lanes else (lambda: None)
+        with kernels_alone(policy), restless_trees(dice):
             together = _told(events, several, retained, [None] * len(several))
     assert plain == together, "\n".join(several)
 

@@ -210,7 +210,7 @@ class Executor:
         """Nothing is left of a batch that failed half-way."""
         with self._guard:
             self._forget_lanes()
-            for query in self._queries.values():
+            for query in (*self._queries.values(), self.shared.standing):
                 query.memory.clear()
             self.results = self._log.load()
 
