@@ -18,11 +18,11 @@ from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Reference, Work
 from eddyline.log.storage import Storage
 from eddyline.spark import batch_work, executor
-from eddyline.spark.batch_work import Turn
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import Lanes
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
+from eddyline.spark.work_means import Turn
 from laws.without_spark import kernels_alone, one_batch
 
 #: databases start a session although nothing runs on it here

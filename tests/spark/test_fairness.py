@@ -13,7 +13,6 @@ import pytest
 
 from eddyline.log.results import Past, Position
 from eddyline.spark.added import Added
-from eddyline.spark.batch_work import Turn
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.fairness import FLOOR, STEP_SECONDS, Pace, Policy
 from eddyline.spark.lanes import Lanes, Step
@@ -21,6 +20,7 @@ from eddyline.spark.past import INDEXES, TICKS, Extent
 from eddyline.spark.standing import Standing
 from eddyline.spark.trouble import Cancelled
 from eddyline.spark.turns import Place, Turns
+from eddyline.spark.work_means import Turn
 
 if TYPE_CHECKING:
     from eddyline.spark.batch_work import BatchWork

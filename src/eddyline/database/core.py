@@ -43,9 +43,9 @@ from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.intake import time_position
 from eddyline.sources.pushed import chunk_of, taken_turns
+from eddyline.spark.batch_report import BatchReport
 from eddyline.spark.changes import changes_of
 from eddyline.spark.engine import Engine
-from eddyline.spark.executor import BatchReport
 from eddyline.spark.fairness import Policy
 from eddyline.spark.moment import Moment
 from eddyline.spark.past import Progress

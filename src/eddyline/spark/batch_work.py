@@ -7,9 +7,8 @@ level.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +17,13 @@ from eddyline.kernels.task import Reference, Work
 from eddyline.kernels.together import put_together
 from eddyline.log.results import Results, StageResult
 from eddyline.log.revision_log import Correction
-from eddyline.log.storage import Storage
 from eddyline.log.withheld import fewer, without
 from eddyline.planner.probing import Probing
 from eddyline.spark.added import Added, beginning, result_of
 from eddyline.spark.corrected import corrections
-from eddyline.spark.correcting import UPSTREAM_ONLY, Corrections
+from eddyline.spark.correcting import UPSTREAM_ONLY
 from eddyline.spark.doubt import asked_again, doubted_by_stage, made_anew, without_doubt
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptState, Log
-from eddyline.spark.evaluate.frames import Frames
-from eddyline.spark.evaluate.members import Members
 from eddyline.spark.evaluate.pause import reason_to_stop
 from eddyline.spark.join_at_work import ended
 from eddyline.spark.join_states import with_states
@@ -35,15 +31,14 @@ from eddyline.spark.keeping import Keeper
 from eddyline.spark.kernel_job import reason_for_spark, reason_of_taggers, run, works_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.planning import planned
-from eddyline.spark.routes import Routes
 from eddyline.spark.showing import ask_again
 from eddyline.spark.spans import LOW, NOTHING, Spans
 from eddyline.spark.stages import SLICES, STATE, Stage, numbered_by
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
-from eddyline.spark.tables import Tables
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
 from eddyline.spark.work import Scans, stage_frame
+from eddyline.spark.work_means import Means, Shared, Turn, Way, levels_of, probing_of, tree_of
 from eddyline.spark.writer import (
     folder_of,
     references_of,
@@ -54,68 +49,9 @@ from eddyline.spark.writer import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _NOTHING = StageResult()
-
-
-@dataclass(frozen=True)
-class Turn:
-    """When work may be done: at once and all together, or after a wait and only so many tasks at a time."""
-
-    taken: Callable[[], AbstractContextManager[None]] = nullcontext
-    width: int | None = None
-
-
-@dataclass(frozen=True)
-class Means:
-    """What work is done with. It is the same for all works of an executor."""
-
-    spark: SparkSession
-    storage: Storage
-    tables: Tables
-    frames: Frames
-    kernels: bool
-    refused: dict[str, str]  # by stage, why the kernel could not do it
-    routes: Routes  # what eddies have learned
-    changing: AbstractContextManager[Any]  # held while something is taken in about queries that stand
-    stands: Callable[[Standing], bool]
-    corrections: Corrections  # which way answers are corrected
-    points: Mapping[str, int]  # by query, how many ticks back a connection point wants it to be corrected from slices
-
-
-@dataclass(frozen=True)
-class _Way:
-    """A query along its stretch, as it is when the work begins: a class may get new members and stages meanwhile."""
-
-    query: Standing
-    stretch: Stretch
-    stages: Sequence[Stage]
-    members: Members | None
-    probing: Probing | None  # how its join is to be made
-    tree: str = ""  # by which it is made
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The states that are made for several queries: who makes them, along which stretch, and who reads which."""
-
-    standing: Standing
-    stretch: Stretch
-    kept: Sequence[str]  # all that there are, wanted or not
-    readers: Mapping[str, tuple[str, ...]]
-    probings: Mapping[str, Probing | None]
-
-    @property
-    def states(self) -> Sequence[str]:
-        return [stage.name for stage in self.standing.stages]
-
-    def users(self, state: str) -> tuple[str, ...]:
-        """The queries that read a state, or one that is made of it; none if it is no state of these."""
-        return self.readers.get(state, ())
-
-    def probing(self, state: str) -> Probing | None:
-        return self.probings.get(state)
 
 
 class BatchWork:
@@ -142,12 +78,12 @@ class BatchWork:
         self._means, self._spark, self._storage = means, means.spark, means.storage
         self._number = number
         self._ways = [
-            _Way(query, stretch, tuple(query.stages), query.members, _probing(query), _tree(query))
+            Way(query, stretch, tuple(query.stages), query.members, probing_of(query), tree_of(query))
             for query, stretch in queries
         ]
         self._shared = shared
         if shared is not None:
-            self._ways.insert(0, _Way(shared.standing, shared.stretch, tuple(shared.standing.stages), None, None))
+            self._ways.insert(0, Way(shared.standing, shared.stretch, tuple(shared.standing.stages), None, None))
         self._extents = dict(extents)
         self._turn = turn or Turn()
         self._settled = settled
@@ -192,7 +128,7 @@ class BatchWork:
         stored: dict[str, KeptState] = {}
         seen: dict[str, Batch] = {}  # by query, what the stage with its join saw
         self._keepers = {way.query.name: keeper for way in self._ways if (keeper := self._keeper(way)) is not None}
-        for level in _levels(self._ways):
+        for level in levels_of(self._ways):
             views = {}
             for way, stage in level:
                 mine = {name: derived.get(name) or way.stretch.logs[name] for name in stage.streams}
@@ -251,18 +187,18 @@ class BatchWork:
         added.scans = scans.taken
         return added
 
-    def _seen_by(self, way: _Way, stored: Mapping[str, KeptState]) -> Mapping[str, KeptState]:
+    def _seen_by(self, way: Way, stored: Mapping[str, KeptState]) -> Mapping[str, KeptState]:
         """The states for a query. To one that comes back from its lane, shared ones do not tell what has changed."""
         if self._shared is None or way.stretch.before.entry == self._shared.stretch.before.entry:
             return stored
         mine = {stage.name for stage in way.stages}
         return {name: state if name in mine else replace(state, begun=True) for name, state in stored.items()}
 
-    def _probing(self, way: _Way, stage: Stage) -> Probing | None:
+    def _probing(self, way: Way, stage: Stage) -> Probing | None:
         is_shared = self._shared is not None and way.query is self._shared.standing
         return self._shared.probing(stage.name) if is_shared else way.probing  # type: ignore[union-attr]
 
-    def _nodes(self, way: _Way) -> dict[str, tuple[int, float]]:
+    def _nodes(self, way: Way) -> dict[str, tuple[int, float]]:
         """By stage of a join tree, how many tuples it has given, and its processor time."""
         names = [stage.name for stage in way.stages if stage.joined is not None]
         if self._shared is not None:
@@ -283,7 +219,7 @@ class BatchWork:
         answering = (way for way in self._ways if self._shared is None or way.query is not self._shared.standing)
         return corrections([(way.query, way.stages, way.stretch) for way in answering], added, batch)
 
-    def _keeper(self, way: _Way) -> Keeper | None:
+    def _keeper(self, way: Way) -> Keeper | None:
         keeper = Keeper.of(way.query, way.stages, way.members, self._had, self._means.corrections, self._points)
         if keeper is not None and way.stretch.piece is not None:
             keeper.looks_back = True
@@ -443,7 +379,7 @@ class BatchWork:
         except Exception:
             return False
 
-    def _stopped_among(self, level: Sequence[tuple[_Way, Stage]]) -> dict[str, StageResult]:
+    def _stopped_among(self, level: Sequence[tuple[Way, Stage]]) -> dict[str, StageResult]:
         """A query of which a stage has failed has stopped: the record says so, and it is not asked again."""
         stopped = {}
         for way, stage in level:
@@ -464,7 +400,7 @@ class BatchWork:
         had, known = self._had.get(numbered_by(stage.name)), self._means.routes.known(stage.name)
         return works_of(stage, view, had, self._number, self._storage.root, folder_of(stage), known)
 
-    def _view(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch | None:
+    def _view(self, way: Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch | None:
         """What a stage sees; None while its query has not begun, and when it has stopped."""
         query, stretch = way.query, way.stretch
         if self._shared is not None and query is self._shared.standing:
@@ -512,7 +448,7 @@ class BatchWork:
         keeper = self._keepers.get(query.name)
         return view if keeper is None else keeper.view(stage, view)
 
-    def _view_of_state(self, way: _Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch:
+    def _view_of_state(self, way: Way, stage: Stage, mine: Mapping[str, Log], scans: Scans) -> Batch:
         """What a state sees that is nobody's own: all tuples there are, from the last batch on."""
         stretch, start = way.stretch, way.query.start
         assert start is not None
@@ -522,10 +458,10 @@ class BatchWork:
         view.on_read = self._count
         return view
 
-    def _has_failed(self, way: _Way) -> bool:
+    def _has_failed(self, way: Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)
 
-    def _first_tick(self, way: _Way) -> int | None:
+    def _first_tick(self, way: Way) -> int | None:
         """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
         streams = {name for stage in way.stages for name in stage.streams if name in self._extents}
         # the history of a stream's tags has those of its taggers, which come with its tuples
@@ -539,32 +475,3 @@ class BatchWork:
 
     def _count(self, rows: int) -> None:
         self._read_rows += rows
-
-
-def _probing(query: Standing) -> Probing | None:
-    return None if query.join is None else query.join.probing
-
-
-def _tree(query: Standing) -> str:
-    return "" if query.join is None else query.join.told_tree
-
-
-def _levels(ways: Sequence[_Way]) -> list[list[tuple[_Way, Stage]]]:
-    """The stages, each on a later level than those whose logs it reads."""
-    waiting = [(way, stage) for way in ways for stage in way.stages]
-    known: set[str] = set()
-    levels = []
-    while waiting:
-        ready = [
-            (way, stage)
-            for way, stage in waiting
-            if all(name in known or name in way.stretch.logs for name in stage.streams)
-            and known.issuperset(stage.states)
-        ]
-        if not ready:
-            break  # they read a stream that was dropped
-        levels.append(ready)
-        made = {stage.name for _, stage in ready}
-        known |= made
-        waiting = [found for found in waiting if found[1].name not in made]
-    return levels

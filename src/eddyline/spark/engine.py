@@ -34,10 +34,11 @@ from eddyline.planner.written import tree_written
 from eddyline.sharing import Shape
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
+from eddyline.spark.batch_report import BatchReport
 from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
-from eddyline.spark.executor import BatchReport, Executor
+from eddyline.spark.executor import Executor
 from eddyline.spark.fairness import Policy
 from eddyline.spark.harmless import for_spark, is_harmless
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
@@ -118,7 +119,7 @@ class Engine:
         self.classes = Classes(self.storage, share_from)
         self.join_costs = JoinCosts(self.storage)
         self.join_limits: Callable[[], Allowed] = Allowed  # what all joins may take together
-        self.executor.joins.allowed = self._join_limits
+        self.executor.joins.allowed = lambda: self.join_limits()
         self._extents: dict[str, Extent] = {}
         #: by connection point, the stream or log that it is on, which of both, and how far back it reaches
         self._points: dict[str, tuple[str, bool, tuple[int, int]]] = {}
@@ -301,11 +302,9 @@ class Engine:
         written = None if query.join_tree is None else tree_written(query.join_tree, join.names)
 
         own = Limits(query.cpu_limit or math.inf, query.memory_limit or math.inf)
-        standing.join = JoinAtWork(stage, standing.stages, join, self._join_limits, self.join_costs.costs, written, own)
+        allowed, costs = self.executor.joins.allowed, self.join_costs.costs
+        standing.join = JoinAtWork(stage, standing.stages, join, allowed, costs, written, own)
         standing.stages = standing.join.stages
-
-    def _join_limits(self) -> Allowed:
-        return self.join_limits()
 
     def drop(self, name: str, query: BoundQuery) -> None:
         """End a query that stands for itself."""

@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from itertools import compress
+from typing import TYPE_CHECKING
 
 from eddyline.algebra.tagging import Taggers
 from eddyline.catalog.extent import Extent
@@ -22,7 +22,8 @@ from eddyline.log.results import Past, Position, Record, ResultLog, Results, Sta
 from eddyline.log.revision_log import RevisionLog
 from eddyline.log.storage import Storage
 from eddyline.spark.added import Added
-from eddyline.spark.batch_work import BatchWork, Means, Shared
+from eddyline.spark.batch_report import BatchReport
+from eddyline.spark.batch_work import BatchWork
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
@@ -38,27 +39,13 @@ from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, Stretches, derived_log, given_logs
 from eddyline.spark.tables import Tables
+from eddyline.spark.work_means import Means, shared_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from eddyline.planner.probing import Probing
-
 #: so many rows more than a batch has are no reason for a query to stay in its lane
 _FEW_ROWS = 10_000
-
-
-@dataclass(frozen=True)
-class BatchReport:
-    """What one micro-batch did."""
-
-    batch: int
-    rows: int
-    seconds: float
-    reached: int | None
-    plus: int
-    minus: int
-    stages: int
 
 
 class Executor:
@@ -164,14 +151,8 @@ class Executor:
     def shared_stages(self) -> list[Stage]:
         """The stages that make states for several queries."""
         with self._guard:
-            if not self.shared.stages:  # nothing has run yet
-                self._arrange()
+            self.shared.arrange(self._joining()[0], self.results.stages)
             return list(self.shared.stages)
-
-    def _arrange(self) -> None:
-        """Find out which states the queries of the common batch want."""
-        common = [query for query in self._queries.values() if not self._is_aside(query)]
-        self.shared.arrange([query for query in common if not self._has_stopped(query)], self.results.stages)
 
     def beside(self, name: str) -> Beside:
         """What the other joins leave for one."""
@@ -181,11 +162,8 @@ class Executor:
     def _joining(self) -> tuple[list[Standing], list[Standing]]:
         """The queries with joins, those in the common batch and the others."""
         found = [query for query in self._queries.values() if query.join is not None and not self._has_stopped(query)]
-        common = [query for query in found if not self._is_aside(query)]
-        return common, [query for query in found if self._is_aside(query)]
-
-    def _is_aside(self, query: Standing) -> bool:
-        return self._lanes is not None and query.name in self._lanes
+        aside = [self._lanes is not None and query.name in self._lanes for query in found]
+        return list(compress(found, (not one for one in aside))), list(compress(found, aside))
 
     def queries(self) -> list[Standing]:
         with self._guard:
@@ -289,11 +267,11 @@ class Executor:
             self.joins.settle(*self._joining())
             for query in common:
                 query.settle()
-            self._arrange()
+            self.shared.arrange(self._joining()[0], self.results.stages)
             stretches = Stretches(self._journal, self._extents, self.taggers, target)
             ways = [(query, stretches.after(self.results.position(query.name), query)) for query in common]
             settled = self._settled(common, target)
-            shared = self._shared(stretches)
+            shared = shared_of(self.shared, self.results, stretches)
             work = BatchWork(self._means, self.results, batch, ways, self._extents, settled=settled, shared=shared)
         self._start_lanes([name for name in positions if name not in done], positions, target, batch)
         record, added = retried(
@@ -316,12 +294,6 @@ class Executor:
         minus = sum(stage.minus for stage in record.stages.values())
         seconds = time.monotonic() - began
         self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
-
-    def _shared(self, stretches: Stretches) -> Shared:
-        states, position = self.shared, self.results.last.position
-        probings = {stage.name: states.probing(stage.name) for stage in states.stages}
-        kept, stretch = SharedStates.kept(self.results.stages), stretches.after(position, states.standing)
-        return Shared(states.standing, stretch, kept, states.users, cast("dict[str, Probing | None]", probings))
 
     def _recorded(
         self,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from eddyline.log.results import Position
 from eddyline.spark.added import Added
-from eddyline.spark.batch_work import BatchWork, Turn
+from eddyline.spark.batch_work import BatchWork
 from eddyline.spark.fairness import Pace
 from eddyline.spark.past import Extent
 from eddyline.spark.patience import retried
@@ -25,6 +25,7 @@ from eddyline.spark.pools import pool_of
 from eddyline.spark.standing import Standing
 from eddyline.spark.tables import Tables
 from eddyline.spark.turns import Place, Turns
+from eddyline.spark.work_means import Turn
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
