@@ -24,7 +24,7 @@ from bench.joins.planning import FINDER, PLANNERS, exponents, success
 from bench.joins.run import main
 from bench.joins.running import graph_of, hot_stream, run, settings_of
 from bench.joins.running_report import output_within, verdict
-from bench.joins.workload import random_workload
+from bench.joins.workload import Change, Edge, random_workload
 
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
@@ -119,7 +119,8 @@ def test_trees_of_a_workload_have_no_cross_products() -> None:
 
 
 def test_tuples_are_those_of_their_ticks_and_keys() -> None:
-    workload = replace(random_workload(Random(1), 3, LINEAR, 100), change=(3, (1, 1)))
+    workload = random_workload(Random(1), 3, LINEAR, 100)
+    workload = replace(workload, change=Change(3, workload.rates, (Edge(0, 1, 1), Edge(1, 2, 1))))
     whole = workload.tuples(1, 1, 5)
     assert whole.num_rows == 4 * workload.rates[1]
     parts = pa.concat_tables([workload.tuples(1, 1, 3), workload.tuples(1, 3, 5)])

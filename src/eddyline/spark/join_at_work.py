@@ -69,7 +69,8 @@ class JoinAtWork:
     probed: Probing | None = None  # those of the last batch in which there was something to join
     reordered: int = 0  # in how many batches they were others than before
     _asked: int = 0  # the number of batches when the planner was last asked
-    _pause: int = 0  # after how many more it is asked again
+    _pause: int = 0  # after how many more it is asked again, unless something turns out to be another than before
+    _turns: int = 0  # how often that had been so when it was last asked
 
     def __post_init__(self) -> None:
         whole = mjoin_of((1 << len(self.of.inputs)) - 1)
@@ -108,9 +109,10 @@ class JoinAtWork:
         """Between batches: change the tree if it is time."""
         if self.written is not None or not self.observed.is_enough:
             return
-        if self.observed.batches < self._asked + self._pause and self._asked:
+        turns = self.observed.turns
+        if self.observed.batches < self._asked + self._pause and self._asked and turns == self._turns:
             return
-        batches = self.observed.batches - self._asked
+        batches, self._turns = self.observed.batches - self._asked, turns
         self._asked = self.observed.batches
         began = time.monotonic()
         # a plan that cannot be made is no reason to stop answering
