@@ -64,9 +64,7 @@ def best(workload: Workload, costs: Costs) -> Plan:
     return found
 
 
-def run(
-    before: Workload, behind: Workload, costs: Costs, folder: Path, first: int, then: int
-) -> dict[str, Any]:
+def run(before: Workload, behind: Workload, costs: Costs, folder: Path, first: int, then: int) -> dict[str, Any]:
     """So many batches of a tick before the change, behind one that fills the windows, and so many after it."""
     workload = changed(before, behind, _WINDOW + first + 1)
     plans = {BEFORE: best(before, costs), HINDSIGHT: best(behind, costs)}
@@ -120,11 +118,7 @@ def recovered(cpu: Sequence[float], hindsight: Sequence[float]) -> int | None:
     (2, 0, None)
     """
     each = ratios(cpu, hindsight)
-    far = [
-        at
-        for at in range(len(each) - _TOGETHER + 1)
-        if statistics.median(each[at : at + _TOGETHER]) > CLOSE
-    ]
+    far = [at for at in range(len(each) - _TOGETHER + 1) if statistics.median(each[at : at + _TOGETHER]) > CLOSE]
     if not far:
         return 0
     behind = far[-1] + 1

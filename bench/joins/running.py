@@ -49,7 +49,9 @@ def hot_stream(number: int, size: int) -> Workload:
     slow = max(1, size // window)
     rates = (10 * slow, slow, slow, slow, *[max(1, slow // 20)] * number)[:number]
     sizes = [rate * (1 if at == 0 else window) for at, rate in enumerate(rates)]
-    partners = {(0, 1): 5.0, (1, 2): 12.0, (2, 3): 12.0, (1, 3): 12.0} if number > 3 else dict.fromkeys(TRIANGLE, 12.0)
+    # what batches cost for each node grows with their number: what the triangle costs has to, too
+    many = 12.0 if number < 8 else 20.0
+    partners = {(0, 1): 5.0, (1, 2): many, (2, 3): many, (1, 3): many} if number > 3 else dict.fromkeys(TRIANGLE, many)
     partners |= {(1, at): 1.0 for at in range(4, number)}
     edges = tuple(Edge(one, other, max(1, round(sizes[other] / many))) for (one, other), many in partners.items())
     return Workload(f"hot stream of {number}", rates, (1, *[window] * (number - 1)), edges)

@@ -2,9 +2,9 @@
 
 The tuples lie in Parquet files, one of each stream for each batch (Flink, which comes without Parquet, has them as
 CSV). Each side has a process of its own, which first runs the same join over few tuples, to be warm, and is then given
-all files; the clock runs from when the query stands to its last answer. Eddyline pushes the files' tuples, which is part
-of its time. Answers are compared by number and by a sum over all of them. Spark and Flink pair tuples by |t - t'| ≤
-window, so all windows are equal here.
+all files; the clock runs from when the query stands to its last answer. Eddyline pushes the files' tuples, which is
+part of its time. Answers are compared by number and by a sum over all of them. Spark and Flink pair tuples by
+|t - t'| ≤ window, so all windows are equal here.
 """
 
 from __future__ import annotations
@@ -225,7 +225,15 @@ def versus(
             told[side] = _apart(side, each, rate, files, folder / f"{side}-{each}", budget)
         right = {(one["rows"], one["sum"]) for one in told.values() if "rows" in one}
         tuples = sum(workload.rates) * SPAN * number
-        found.append({"workload": workload.name, "tuples": tuples, "sides": told, "equal": len(right) <= 1})
+        found.append(
+            {
+                "workload": workload.name,
+                "streams": each,
+                "tuples": tuples,
+                "sides": told,
+                "equal": len(right) <= 1,
+            }
+        )
     return found
 
 
