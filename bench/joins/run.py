@@ -12,12 +12,15 @@ from typing import Any
 
 from rich.console import Console
 
+from bench.joins.changing import changing
+from bench.joins.changing_report import plot_changing, show_changing
 from bench.joins.correlation import correlation
 from bench.joins.planning import exponents, success, times
 from bench.joins.report import plot, plot_correlation, show, show_correlation
 from bench.joins.running import running
 from bench.joins.running_report import plot_running, show_running
-from bench.joins.versus import SIDES, versus
+from bench.joins.versus import SIDES, SPAN, versus
+from bench.joins.versus_report import plot_versus, show_versus
 from bench.report import write_json
 from eddyline.log.storage import Storage
 from eddyline.planner.shapes import PAIRS
@@ -39,8 +42,8 @@ def numbers(text: str) -> list[int]:
 
 
 #: what there is to measure
-PLANNING, CORRELATION, RUNNING = "planning", "correlation", "running"
-PARTS = (PLANNING, CORRELATION, RUNNING)
+PLANNING, CORRELATION, RUNNING, CHANGING, VERSUS = "planning", "correlation", "running", "changing", "versus"
+PARTS = (PLANNING, CORRELATION, RUNNING, CHANGING, VERSUS)
 
 
 def words(text: str) -> list[str]:
@@ -66,14 +69,20 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     costs.add_argument("--trees", type=int, default=4, help="for each join")
     costs.add_argument("--batches", type=int, default=10, help="of a second each; the second half counts")
     joins = parser.add_argument_group(RUNNING)
-    joins.add_argument("--streams", type=numbers, default=[3, 5, 8], help="of the joins that run")
+    joins.add_argument("--streams", type=numbers, default=[4, 5, 8, 12, 20], help="of the joins that run")
     joins.add_argument("--tuples", type=int, default=40_000, help="in a window")
-    joins.add_argument("--seconds", type=int, default=20, help="batches of a second each, after one that fills windows")
-    joins.add_argument("--beside", type=words, default=list(SIDES), help=f"some of {', '.join(SIDES)}; or none")
-    joins.add_argument("--rate", type=int, default=1_000, help="tuples in a second of each stream, beside the others")
-    joins.add_argument("--patience", type=float, default=90.0, help="seconds that each of these may take for a join")
+    joins.add_argument("--seconds", type=int, default=12, help="batches of a second each, after one that fills windows")
+    turns = parser.add_argument_group(CHANGING)
+    turns.add_argument("--window", type=int, default=80_000, help="tuples in a window")
+    turns.add_argument("--before", type=int, default=10, help="seconds before the change")
+    turns.add_argument("--behind", type=int, default=20, help="seconds behind it")
+    sides = parser.add_argument_group(VERSUS)
+    sides.add_argument("--lines", type=numbers, default=[3, 5, 8], help="streams of the joins")
+    sides.add_argument("--rate", type=int, default=1_000, help="tuples in a second of each stream")
+    sides.add_argument("--time", type=int, default=30, help=f"seconds of the streams, in batches of {SPAN}")
+    sides.add_argument("--beside", type=words, default=list(SIDES), help=f"some of {', '.join(SIDES)}")
+    sides.add_argument("--patience", type=float, default=180.0, help="seconds that each of these may take for a join")
     options = parser.parse_args(arguments)
-    options.beside = [] if options.beside == ["none"] else options.beside
     if unknown := [side for side in options.beside if side not in SIDES]:
         parser.error(f"there is no side {unknown[0]}; there are {', '.join(SIDES)}")
     if unknown := [part for part in options.only if part not in PARTS]:
@@ -108,18 +117,24 @@ def correlated(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def run_joins(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     with console.status("joins") as status, tempfile.TemporaryDirectory() as folder:
-        sides = versus(
-            options.streams,
-            options.rate,
-            options.seconds // 5,
-            options.beside,
-            options.patience,
-            Path(folder) / "versus",
-            status.update,
-        )
         costs = JoinCosts(Storage(folder)).costs(1.0)
-        ran = running(options.streams, options.tuples, options.seconds, costs, Path(folder) / "ways", status.update)
-    return {"running": ran, "versus": sides}
+        ran = running(options.streams, options.tuples, options.seconds, costs, Path(folder), status.update)
+    return {"running": ran}
+
+
+def changed(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    with console.status("changes") as status, tempfile.TemporaryDirectory() as folder:
+        costs = JoinCosts(Storage(folder)).costs(1.0)
+        say = status.update
+        ran = changing(options.window, options.before, options.behind, costs, Path(folder), say)
+    return {"changing": ran}
+
+
+def beside(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    number, sides, patience = max(1, options.time // SPAN), options.beside, options.patience
+    with console.status("beside others") as status, tempfile.TemporaryDirectory() as folder:
+        ran = versus(options.lines, options.rate, number, sides, patience, Path(folder), status.update)
+    return {"versus": ran}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,6 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         PLANNING: (planned, show, plot),
         CORRELATION: (correlated, show_correlation, plot_correlation),
         RUNNING: (run_joins, show_running, plot_running),
+        CHANGING: (changed, show_changing, plot_changing),
+        VERSUS: (beside, show_versus, plot_versus),
     }
     for part in options.only:
         measure, tell, draw = ways[part]
@@ -139,5 +156,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_json(results, path.with_suffix(".json"))
         drawn = draw(results, path.with_suffix(".png"))
         console.print(f"written to {path}.json{' and .png' if drawn else ''}")
-        wrong = wrong or not all(one["equal"] for name in ("running", "versus") for one in results.get(name, ()))
+        wrong = wrong or not all(one["equal"] for name in (RUNNING, CHANGING, VERSUS) for one in results.get(name, ()))
     return int(wrong)

@@ -48,7 +48,9 @@ def hot_stream(number: int, size: int) -> Workload:
     slow = max(1, size // window)
     rates = (10 * slow, slow, slow, slow, *[max(1, slow // 20)] * number)[:number]
     sizes = [rate * (1 if at == 0 else window) for at, rate in enumerate(rates)]
-    partners = {(0, 1): 5.0, (1, 2): 12.0, (2, 3): 12.0, (1, 3): 12.0} if number > 3 else dict.fromkeys(TRIANGLE, 12.0)
+    # what batches cost for each node grows with their number: what the triangle costs has to, too
+    many = 12.0 if number < 8 else 20.0
+    partners = {(0, 1): 5.0, (1, 2): many, (2, 3): many, (1, 3): many} if number > 3 else dict.fromkeys(TRIANGLE, many)
     partners |= {(1, at): 1.0 for at in range(4, number)}
     edges = tuple(Edge(one, other, max(1, round(sizes[other] / many))) for (one, other), many in partners.items())
     return Workload(f"hot stream of {number}", rates, (1, *[window] * (number - 1)), edges)
@@ -60,7 +62,7 @@ def graph_of(workload: Workload) -> JoinGraph:
         Input.windowed(name, rate, window + 1, _HEAD + 4.0 * (len(workload.columns(at)) + 1))
         for at, (name, rate, window) in enumerate(zip(workload.names, workload.rates, workload.windows, strict=True))
     )
-    return JoinGraph(inputs, tuple(Predicate(frozenset({e.one, e.other}), 1 / e.keys) for e in workload.edges))
+    return JoinGraph(inputs, tuple(Predicate(frozenset({e.one, e.other}), e.selectivity) for e in workload.edges))
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,21 @@ def _plans(model: Model, bjtree: Plan) -> list[Plan]:
 
 @dataclass
 class Way:
-    """One query: of each batch what it told, its processor time and what it held; and the tree that it ended with."""
+    """One query: for what is pushed together, what it told, its processor time, in how many micro-batches, and what it
+    held; and the tree that it ended with. Spark may begin with what comes first before the rest is there."""
 
     told: list[int] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     tree: str = ""
     changes: int = 0
+
+    def begin(self) -> None:
+        """What comes now is told apart from what was before."""
+        self.told.append(0)
+        self.cpu.append(0.0)
+        self.batches.append(0)
 
 
 def run(workload: Workload, costs: Costs, folder: Path, number: int) -> dict[str, Any]:
@@ -123,9 +133,11 @@ def run(workload: Workload, costs: Costs, folder: Path, number: int) -> dict[str
         ways = {name: Way() for name in how}
         joins = {query.name: query.join for query in db._core.engine.executor.queries() if query.join is not None}
         for name, query in queries.items():
-            _watch(joins[query], ways[name])
+            watch(joins[query], ways[name])
         filling = max(workload.windows)
         for tables in batches(workload, filling + number, 1, filling):
+            for way in ways.values():
+                way.begin()
             for stream, table in zip(workload.names, tables, strict=True):
                 db.stream(stream).push(table)
             db.flush()
@@ -151,13 +163,14 @@ def _ends(mjoin: Plan, bjtree: Plan) -> dict[str, Plan]:
     return {MJOIN: mjoin, BJTREE: bjtree}
 
 
-def _watch(join: JoinAtWork, way: Way) -> None:
-    """Note of each batch what the join gave and took, beside what it notes itself."""
+def watch(join: JoinAtWork, way: Way) -> None:
+    """Note what the join gives and takes, beside what it notes itself."""
     see = join.see
 
     def noted(view: Any, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:
-        way.told.append(nodes[join.stage.name][0])
-        way.cpu.append(math.fsum(cpu for _, cpu in nodes.values()))
+        way.told[-1] += nodes[join.stage.name][0]
+        way.cpu[-1] += math.fsum(cpu for _, cpu in nodes.values())
+        way.batches[-1] += 1
         see(view, root, nodes)
 
     join.see = noted  # type: ignore[method-assign]

@@ -33,7 +33,6 @@ def verdict(way: Results, limits: Results) -> str:
 
 
 def show_running(results: Results, console: Console) -> None:
-    _show_versus(results["versus"], console)
     for run in results["running"]:
         said = "all ways told the same" if run["equal"] else "THE WAYS TOLD DIFFERENT ANSWERS"
         table = Table("setting", title=f"{run['workload']}: {run['answers']:,} answers, {said}", title_justify="left")
@@ -49,23 +48,6 @@ def show_running(results: Results, console: Console) -> None:
             cpu = f"{settled(way['cpu']):.3f} cpu (estimated {estimate['cpu']:.3f})"
             memory = f"{settled(way['memory']) / 2**20:,.1f} MiB (estimated {estimate['memory'] / 2**20:,.1f})"
             console.print(f"  {name}, {way['tree']}: {cpu}, {memory}")
-
-
-def _show_versus(runs: list[Results], console: Console) -> None:
-    table = Table("join", "tuples", title="one join beside others: tuples/s (processor seconds)", title_justify="left")
-    for side in dict.fromkeys(side for run in runs for side in run["sides"]):
-        table.add_column(side, justify="right")
-    table.add_column("answers", justify="right")
-    for run in runs:
-        cells = []
-        for one in run["sides"].values():
-            failed = one.get("failed")
-            cells.append(failed or f"{run['tuples'] / one['seconds']:,.0f} ({one['cpu']:.1f})")
-        rows = [one["rows"] for one in run["sides"].values() if "rows" in one]
-        said = f"{rows[0]:,}" if run["equal"] and rows else "DIFFERENT" if rows else "none"
-        table.add_row(run["workload"], f"{run['tuples']:,}", *cells, said)
-    if runs:
-        console.print(table)
 
 
 def output_within(way: Results, limits: Results) -> tuple[list[float], list[int]]:

@@ -1,13 +1,15 @@
 """The same join by one query of Eddyline, by Structured Streaming's chained joins, and by Flink SQL's interval joins.
 
 The tuples lie in Parquet files, one of each stream for each batch (Flink, which comes without Parquet, has them as
-CSV). Each side has a process of its own for what it starts and is given all files; the clock runs from when the query
-stands to its last answer. Eddyline pushes the files' tuples, which is part of its time. Answers are compared by number
-and by a sum over all of them. Spark and Flink pair tuples by |t - t'| ≤ window, so all windows are equal here.
+CSV). Each side has a process of its own, which first runs the same join over few tuples, to be warm, and is then given
+all files; the clock runs from when the query stands to its last answer. Eddyline pushes the files' tuples, which is
+part of its time. Answers are compared by number and by a sum over all of them. Spark and Flink pair tuples by
+|t - t'| ≤ window, so all windows are equal here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -63,13 +65,18 @@ def eddyline_side(workload: Workload, files: Path, work: Path) -> dict[str, Any]
             db.sql(statement)
         db.sql(f"CREATE QUERY q AS {workload.query()}")
         began, busy = time.monotonic(), cpu_seconds()
+        last = 0
         for number in range(len(list((files / workload.names[0]).iterdir()))):
             for name in workload.names:
-                db.stream(name).push(pq.read_table(files / name / f"{number:04d}.parquet").drop_columns(["ts"]))
+                rows = pq.read_table(files / name / f"{number:04d}.parquet").drop_columns(["ts"])
+                db.stream(name).push(rows)
+                last = rows["t"][-1].as_py()
             db.flush()
+        db.advance(last, closed=True)  # no more of the last tick is to come
+        db.flush()
         seconds, cpu = time.monotonic() - began, cpu_seconds() - busy
-        rows, total = digest(db, "q")
-        return {"seconds": seconds, "cpu": cpu, "rows": rows, "sum": total}
+        rows_, total = digest(db, "q")
+        return {"seconds": seconds, "cpu": cpu, "rows": rows_, "sum": total}
     finally:
         db.close()
 
@@ -113,16 +120,38 @@ def spark_side(workload: Workload, files: Path, work: Path) -> dict[str, Any]:
     )
     query.awaitTermination()
     seconds, cpu = time.monotonic() - began, cpu_seconds() - busy
-    found = _digest(ds.dataset(work / "out", format="parquet").to_table(), workload)
-    spark.stop()
-    return {"seconds": seconds, "cpu": cpu, **found}
+    return {"seconds": seconds, "cpu": cpu, **_digest(ds.dataset(work / "out", format="parquet").to_table(), workload)}
+
+
+class _FlinkJob:
+    """Flink in a process of its own, which runs one script after the other: the job that `bench.many` has for it."""
+
+    def __init__(self) -> None:
+        from eddyline.spark.java import find_java
+
+        java = find_java().command.resolve().parent.parent
+        environment = {**os.environ, "JAVA_HOME": str(java), "JVM_ARGS": "-Xmx4g"}
+        environment.pop("PYTHONPATH", None)
+        job = [str(venv()), str(Path(__file__).parents[1] / "many" / "flink_job.py")]
+        self._child = subprocess.Popen(job, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+    def run(self, script: Path) -> float:
+        """Seconds from when the job stands to its end."""
+        assert self._child.stdin and self._child.stdout
+        self._child.stdin.write(json.dumps({"script": str(script)}) + "\n")
+        self._child.stdin.flush()
+        said = self._child.stdout.readline()
+        answer = json.loads(said) if said else {"error": "its process ended"}
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return float(answer["process"])
+
+
+_job: list[_FlinkJob] = []
 
 
 def flink_side(workload: Workload, files: Path, work: Path) -> dict[str, Any]:
-    """Interval joins, one after the other, by the job that `bench.many` has for Flink."""
-    from eddyline.spark.java import find_java
-
-    python = venv()
+    """Interval joins, one after the other."""
     tables = []
     for at, name in enumerate(workload.names):
         (work / name).mkdir(parents=True)
@@ -144,24 +173,16 @@ def flink_side(workload: Workload, files: Path, work: Path) -> dict[str, Any]:
     insert = f"INSERT INTO answers SELECT {shown} FROM {', '.join(workload.names)} WHERE {' AND '.join(conditions)}"
     script = work / "script.json"
     script.write_text(json.dumps({"tables": tables, "inserts": [insert]}))
-    environment = {**os.environ, "JAVA_HOME": str(find_java().command.resolve().parent.parent), "JVM_ARGS": "-Xmx4g"}
-    environment.pop("PYTHONPATH", None)
-    job = [str(python), str(Path(__file__).parents[1] / "many" / "flink_job.py")]
-    asked = json.dumps({"script": str(script)}) + "\n"
-    earlier = os.times()
-    done = subprocess.run(job, input=asked, capture_output=True, text=True, env=environment)
-    later = os.times()
-    answer = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {"error": "its process ended"}
-    if "error" in answer:
-        raise RuntimeError(answer["error"])
+    if not _job:
+        _job.append(_FlinkJob())
+    busy = cpu_seconds()
+    seconds = _job[0].run(script)
+    cpu = cpu_seconds() - busy
     parts = [path for path in (work / "out").glob("part-*") if path.stat().st_size]
     names = [f"v{at}" for at in range(len(workload.names))]
     read = [pv.read_csv(path, read_options=pv.ReadOptions(column_names=names)) for path in parts]
-    cpu = later.children_user + later.children_system - earlier.children_user - earlier.children_system
-    found = _digest(
-        pa.concat_tables(read) if read else pa.table({name: pa.array([], pa.int64()) for name in names}), workload
-    )
-    return {"seconds": answer["process"], "cpu": cpu, **found}
+    none = pa.table({name: pa.array([], pa.int64()) for name in names})
+    return {"seconds": seconds, "cpu": cpu, **_digest(pa.concat_tables(read) if read else none, workload)}
 
 
 def _digest(table: pa.Table, workload: Workload) -> dict[str, int]:
@@ -174,6 +195,12 @@ _WAYS: dict[str, Callable[[Workload, Path, Path], dict[str, Any]]] = {
     SPARK: spark_side,
     FLINK: flink_side,
 }
+
+
+#: ticks of a batch
+SPAN = 5
+#: to get warm, a side is given one tuple in so many, in so many batches
+_WARM, _WARM_BATCHES = 10, 3
 
 
 def versus(
@@ -190,14 +217,23 @@ def versus(
     for each in inputs:
         workload = line(each, rate)
         files = folder / f"files-{each}"
-        write(workload, files, 5 * number, 5)
+        write(workload, files / "all", SPAN * number, SPAN)
+        write(line(each, max(1, rate // _WARM)), files / "few", SPAN * _WARM_BATCHES, SPAN)
         told: dict[str, Any] = {}
         for side in sides:
             say(f"a join of {each} streams by {side}")
             told[side] = _apart(side, each, rate, files, folder / f"{side}-{each}", budget)
         right = {(one["rows"], one["sum"]) for one in told.values() if "rows" in one}
-        tuples = sum(workload.rates) * 5 * number
-        found.append({"workload": workload.name, "tuples": tuples, "sides": told, "equal": len(right) <= 1})
+        tuples = sum(workload.rates) * SPAN * number
+        found.append(
+            {
+                "workload": workload.name,
+                "streams": each,
+                "tuples": tuples,
+                "sides": told,
+                "equal": len(right) <= 1,
+            }
+        )
     return found
 
 
@@ -206,10 +242,12 @@ def _apart(side: str, number: int, rate: int, files: Path, work: Path, budget: f
     command = [sys.executable, "-m", "bench.joins.versus", side, str(number), str(rate), str(files), str(work)]
     with (work / "log").open("w") as log:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
-    try:
-        out, _ = child.communicate(timeout=budget)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
+    out = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        out = child.communicate(timeout=budget)[0]
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, 9)  # what it has started goes with it
+    if out is None:
         child.communicate()
         return {"failed": f"more than {budget:.0f} s"}
     lines = [line_ for line_ in out.splitlines() if line_.startswith("{")]
@@ -222,10 +260,12 @@ def _apart(side: str, number: int, rate: int, files: Path, work: Path, budget: f
 
 def main(side: str, number: str, rate: str, files: str, work: str) -> None:
     try:
-        found = _WAYS[side](line(int(number), int(rate)), Path(files), Path(work))
+        for tuples, name in ((max(1, int(rate) // _WARM), "few"), (int(rate), "all")):
+            found = _WAYS[side](line(int(number), tuples), Path(files) / name, Path(work) / name)
     except Unavailable as reason:
         found = {"failed": str(reason)}
     print(json.dumps(found), flush=True)
+    os._exit(0)  # without waiting for the processes of an engine
 
 
 if __name__ == "__main__":

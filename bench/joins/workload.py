@@ -19,15 +19,37 @@ from eddyline.planner.shapes import PAIRS
 
 @dataclass(frozen=True)
 class Edge:
-    """A condition between two streams; one pair of tuples in `keys` satisfies it."""
+    """A condition between two streams; one pair of tuples in `keys` satisfies it.
+
+    With a `spread`, the keys of the first one are drawn from so many times as many values, most of which the other does
+    not have: one pair in keys · spread satisfies it.
+    """
 
     one: int
     other: int
     keys: int
+    spread: int = 1
+
+    @property
+    def selectivity(self) -> float:
+        return 1 / (self.keys * self.spread)
+
+    def values(self, at: int) -> int:
+        """From how many values the keys of a stream are drawn."""
+        return self.keys * (self.spread if at == self.one else 1)
 
     @property
     def column(self) -> str:
         return f"k{self.one}_{self.other}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """From a tick on, streams have these rates and these conditions instead."""
+
+    tick: int
+    rates: tuple[int, ...]
+    edges: tuple[Edge, ...]
 
 
 @dataclass(frozen=True)
@@ -39,8 +61,7 @@ class Workload:
     windows: tuple[int, ...]
     edges: tuple[Edge, ...]
     seed: int = 1
-    #: from this tick on, the conditions have these numbers of keys instead
-    change: tuple[int, tuple[int, ...]] | None = None
+    change: Change | None = None
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,19 +98,16 @@ class Workload:
         return pa.table({name: pa.array(values.astype(np.int32)) for name, values in columns.items()})
 
     def _tick(self, at: int, tick: int) -> dict[str, np.ndarray]:
-        rate = self.rates[at]
+        now = self._change(tick)
+        rate = self.rates[at] if now is None else now.rates[at]
         dice = np.random.default_rng((self.seed, at, tick))
-        found = {edge.column: dice.integers(0, keys, rate) for edge, keys in self._keys(tick) if at in _ends(edge)}
-        return {**found, "v": np.arange(rate) + tick * rate, "t": np.full(rate, tick)}
+        edges = [edge for edge in (self.edges if now is None else now.edges) if at in (edge.one, edge.other)]
+        found = {edge.column: dice.integers(0, edge.values(at), rate) for edge in edges}
+        most = max(self.rates[at], 0 if self.change is None else self.change.rates[at])
+        return {**found, "v": np.arange(rate) + tick * most, "t": np.full(rate, tick)}
 
-    def _keys(self, tick: int) -> Iterator[tuple[Edge, int]]:
-        changed = self.change is not None and tick >= self.change[0]
-        for number, edge in enumerate(self.edges):
-            yield edge, self.change[1][number] if self.change is not None and changed else edge.keys
-
-
-def _ends(edge: Edge) -> tuple[int, int]:
-    return edge.one, edge.other
+    def _change(self, tick: int) -> Change | None:
+        return self.change if self.change is not None and tick >= self.change.tick else None
 
 
 def random_workload(rng: Random, number: int, shape: str, tuples: int) -> Workload:

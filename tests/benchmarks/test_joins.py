@@ -9,6 +9,8 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from bench.joins.changing import BEFORE, CHOSEN, HINDSIGHT, changed, changes, recovered, triangle
+from bench.joins.changing import run as run_change
 from bench.joins.correlation import compared, random_trees, summary
 from bench.joins.graphs import (
     BOTH,
@@ -24,7 +26,7 @@ from bench.joins.planning import FINDER, PLANNERS, exponents, success
 from bench.joins.run import main
 from bench.joins.running import graph_of, hot_stream, run, settings_of
 from bench.joins.running_report import output_within, verdict
-from bench.joins.workload import random_workload
+from bench.joins.workload import Change, Edge, random_workload
 
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
@@ -91,7 +93,7 @@ def test_it_runs_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_what_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "dancing"])
-    assert "no part dancing; there are planning, correlation, running" in capsys.readouterr().err
+    assert "no part dancing; there are planning, correlation, running, changing, versus" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["--shapes", "round"])
     assert "no shape round" in capsys.readouterr().err
@@ -119,7 +121,8 @@ def test_trees_of_a_workload_have_no_cross_products() -> None:
 
 
 def test_tuples_are_those_of_their_ticks_and_keys() -> None:
-    workload = replace(random_workload(Random(1), 3, LINEAR, 100), change=(3, (1, 1)))
+    workload = random_workload(Random(1), 3, LINEAR, 100)
+    workload = replace(workload, change=Change(3, workload.rates, (Edge(0, 1, 1), Edge(1, 2, 1))))
     whole = workload.tuples(1, 1, 5)
     assert whole.num_rows == 4 * workload.rates[1]
     parts = pa.concat_tables([workload.tuples(1, 1, 3), workload.tuples(1, 3, 5)])
@@ -172,3 +175,33 @@ def test_all_ways_tell_the_same(tmp_path: Path) -> None:
     roomy = {"cpu": 1e6, "memory": 1e12}
     assert verdict(found["ways"]["mjoin"], roomy) == "fits"
     assert output_within(found["ways"]["mjoin"], roomy)[1][-1] == found["answers"]
+
+
+def test_a_change_in_its_midst(tmp_path: Path) -> None:
+    before, behind = changes(320)[3]
+    with kernels_alone():
+        found = run_change(before, behind, COSTS, tmp_path, 2, 2)
+    assert found["equal"] and set(found["cpu"]) == {BEFORE, HINDSIGHT, CHOSEN}
+    assert all(len(cpu) == 4 for cpu in found["cpu"].values()) and len(found["trees"]) == 4
+
+
+def test_what_changes_is_worth_another_plan() -> None:
+    for before, behind in changes(80_000):
+        trees = [choose(Model(graph_of(one), COSTS), Limits()).plan for one in (before, behind)]
+        assert trees[0] is not None and trees[1] is not None
+        assert trees[0].tree != trees[1].tree, before.name
+
+
+def test_few_find_partners_where_keys_are_spread() -> None:
+    workload = changed(triangle("", 2_000, 500, 20), triangle("", 2_000, 100), 3)
+    keys = [workload.tuples(0, tick, tick + 1)["k0_1"].to_numpy() for tick in (2, 3)]
+    assert [len(some) for some in keys] == [500, 100]
+    assert (keys[0] < 400).mean() < 0.2 and keys[1].max() < 400
+    assert workload.tuples(1, 2, 3)["k0_1"].to_numpy().max() < 400
+    values = workload.tuples(0, 1, 5)["v"].to_pylist()
+    assert len(set(values)) == len(values) == 1_200
+
+
+def test_recovered_means_for_good() -> None:
+    assert recovered([2, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1], [1.0] * 16) == 11
+    assert recovered([2, 2, 2, 1, 1, 1, 1, 1, 9], [1.0] * 9) == 3

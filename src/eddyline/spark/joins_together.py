@@ -1,6 +1,7 @@
 """All joins of a database within limits that hold for them together: which trees they run by, and when they change.
 
-The planner is asked now and then, with what was seen by then, and whenever a join comes or goes. It divides what there
+The planner is asked now and then, with what was seen by then, whenever a join comes or goes, and when a rate or a
+selectivity has turned out to be clearly another. It divides what there
 is (`planner/division.py`). A tree is changed when that has paid: the difference between what the trees at work and the
 best ones cost is added up as a debt, and when the debt is as large as what it takes to make the new states from their
 tuples, they are changed. First each join for itself, as far as it is better off without anybody else changing; the
@@ -61,7 +62,7 @@ class JoinsTogether:
         self.allowed: Callable[[], Allowed] = Allowed
         self.taken: Taken | None = None
         self._debt = 0.0
-        self._known: tuple[str, ...] = ()
+        self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
         self._batches = self._asked = self._pause = 0
 
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
@@ -71,9 +72,10 @@ class JoinsTogether:
         alone = {query.name: query.join for query in aside if query.join is not None}
         seen = {name: join for name, join in {**joins, **alone}.items() if join.observed.is_enough}
         self._batches += 1
-        if tuple(seen) == self._known and self._batches < self._asked + self._pause:
+        known = {name: join.observed.turns for name, join in seen.items()}
+        if known == self._known and self._batches < self._asked + self._pause:
             return
-        since, self._asked, self._known = self._batches - self._asked, self._batches, tuple(seen)
+        since, self._asked, self._known = self._batches - self._asked, self._batches, known
         if not seen:
             self.taken = None
             return

@@ -29,8 +29,9 @@ _NEW = 0.5
 _SAMPLED_EVERY = 8
 #: what a node gives or takes has drifted if it is so many times what it was, and so much at least (tuples, seconds)
 _DRIFTED, _LEAST_GIVEN, _LEAST_CPU = 1.6, 100, 0.02
-#: a condition fits other pairs than before if it is by so many times, and beyond so many standard deviations
-_OTHER, _DEVIATIONS = 2.0, 4.0
+#: a condition fits other pairs than before if it is by so many times, and beyond so many standard deviations; the same
+#: goes for the rate of a stream, if it is so more than once
+_OTHER, _DEVIATIONS, _AGAIN = 2.0, 3.0, 2
 #: as many pairs are needed to say how many of them fit
 _LEAST_PAIRS = 50
 
@@ -54,6 +55,59 @@ class Faded:
 
 
 @dataclass
+class Arriving(Faded):
+    """The rate of a stream. If what comes is clearly more or less than before, and again the next time, all that was
+    before is over: to forget it little by little would take longer than it takes to change a plan.
+
+    >>> stream = Arriving()
+    >>> for amount in (1000, 1000, 1000, 5000, 1000, 20_000, 20_000, 20_000):
+    ...     stream.add(amount, 1.0)
+    ...     print(round(stream.rate))
+    1000
+    1000
+    1000
+    2163
+    1879
+    5746
+    8479
+    20000
+    """
+
+    #: what has come since the clock has moved last, and how far it has moved
+    now: tuple[float, float] = (0.0, 0.0)
+    before: float | None = None
+    away: tuple[float, float] = (0.0, 0.0)  # what has come while it was unlike that …
+    times: int = 0  # … as often as that, below 0 if it was less
+    turns: int = 0  # how often all that was before was over
+
+    def add(self, amount: float, seconds: float) -> None:
+        if seconds > 0:
+            self._judge()
+            self.now = (0.0, 0.0)
+        self.now = (self.now[0] + amount, self.now[1] + seconds)
+        super().add(amount, seconds)
+
+    def _judge(self) -> None:
+        came, seconds = self.now
+        if seconds <= 0:
+            return
+        expected = came if self.before is None else self.before * seconds
+        larger, smaller = max(came, expected), min(came, expected)
+        if larger <= _OTHER * smaller or larger - smaller <= _DEVIATIONS * math.sqrt(larger):
+            self.times, self.away, self.before = 0, (0.0, 0.0), self.rate
+            return
+        side = 1 if came > expected else -1
+        if self.times * side < 0:
+            self.times, self.away = 0, (0.0, 0.0)
+        self.times += side
+        self.away = (self.away[0] + came, self.away[1] + seconds)
+        if abs(self.times) >= _AGAIN:
+            self.amount, self.seconds = self.away
+            self.turns += 1
+            self.times, self.away, self.before = 0, (0.0, 0.0), self.rate
+
+
+@dataclass
 class Node:
     """What a node of the tree gives, and what it takes of the processor."""
 
@@ -67,13 +121,14 @@ class Observed:
 
     join: JoinInputs
     batches: int = 0
-    streams: dict[str, Faded] = field(default_factory=dict)  # tuples, by log
+    streams: dict[str, Arriving] = field(default_factory=dict)  # tuples, by log
     passing: dict[int, float] = field(default_factory=dict)  # by input, the part of its stream's tuples that it takes
     selectivities: dict[str, float] = field(default_factory=dict)  # by the text of a condition
     rows: dict[str, float] = field(default_factory=dict)  # of tables
     batch: Faded = field(default_factory=Faded)  # batches, by seconds of the streams
     nodes: dict[str, Node] = field(default_factory=dict)  # by stage
     sampled: int = 0  # in which batch a sample was last drawn
+    turned: int = 0  # how often a condition has clearly fitted more or fewer pairs than before
 
     def see(self, view: Batch, tick_seconds: float, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:
         """A batch is done; by stage, how many tuples it gave, and its processor time."""
@@ -84,7 +139,7 @@ class Observed:
         self.batch.add(1, seconds)
         for name, log in view.logs.items():
             tuples = sum(s.rows - s.tags - 2 * s.minus for s in log.fresh)
-            self.streams.setdefault(name, Faded()).add(max(0, tuples), seconds)
+            self.streams.setdefault(name, Arriving()).add(max(0, tuples), seconds)
         drifts = any(name in self.nodes and _drifts(self.nodes[name], nodes[name], seconds) for name in nodes)
         self.nodes = {name: self.nodes.get(name, Node()) for name in nodes}
         for name, (given, cpu) in nodes.items():
@@ -124,7 +179,14 @@ class Observed:
             elif all_ >= _LEAST_PAIRS:
                 text = texts[what - inputs]
                 seen = min(1.0, max(fits, 0.5) / all_)
-                self.selectivities[text] = _mixed(self.selectivities.get(text), seen, all_)
+                before = self.selectivities.get(text)
+                self.selectivities[text] = _mixed(before, seen, all_)
+                self.turned += before is not None and self.selectivities[text] == seen != before
+
+    @property
+    def turns(self) -> int:
+        """How often something was clearly another than before: a plan that was made before is to be looked at again."""
+        return self.turned + sum(stream.turns for stream in self.streams.values())
 
     @property
     def is_enough(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,8 +19,9 @@ from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.join_inputs import Condition, JoinInputs, window_of
 from eddyline.spark.spans import Spans
 
-#: so many tuples of each input are looked at, from segments with so many rows at most
-_TUPLES, _ROWS = 500, 100_000
+#: so many tuples of each input are looked at, fewer if that makes so many pairs for all conditions together; from
+#: segments with so many rows at most
+_MOST_TUPLES, _LEAST_TUPLES, _PAIRS, _ROWS = 1_000, 300, 4_000_000, 100_000
 WHAT, ALL, FOUND = "what", "all_of_them", "found"
 
 
@@ -49,6 +51,7 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
     Tuples are drawn that live while the batch goes on: how things were before may be over.
     Tables are counted first, and drawn from the next time.
     """
+    wanted = _wanted(sum(map(_pair, join.conditions)))
     present = Spans.of([(min(batch.before.closed + 1, batch.now.reached), batch.now.reached)])
     samples: dict[int, Frame] = {}
     whole: dict[int, Frame] = {}
@@ -61,7 +64,7 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
             continue
         view, part = batch, 1.0
         if isinstance(window, Scan):
-            part = min(1.0, _TUPLES / max(1.0, rows_of.get(window.table, 0.0)))
+            part = min(1.0, wanted / max(1.0, rows_of.get(window.table, 0.0)))
         if not isinstance(window, Scan):
             log = log_of(window.inputs[0], batch)
             ticks = living(window, batch, present)
@@ -69,7 +72,7 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
             rows = sum(segment.rows * _within(segment, ticks) for segment in latest.segments)
             if not rows:
                 continue
-            part = min(1.0, _TUPLES / rows)
+            part = min(1.0, wanted / rows)
             view = replace(batch, logs={**batch.logs, log.name: latest})
             drawn[at] = rows * part
         frame = standing_lives(operator, view, present)
@@ -93,6 +96,15 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
 
 
 _COUNTS = [f"CAST(count(*) AS BIGINT) AS {ALL}", f"CAST(sum(CASE WHEN _fits THEN 1 ELSE 0 END) AS BIGINT) AS {FOUND}"]
+
+
+def _wanted(conditions: int) -> int:
+    """How many tuples of each input are drawn.
+
+    >>> _wanted(2), _wanted(16), _wanted(190)
+    (1000, 500, 300)
+    """
+    return int(max(_LEAST_TUPLES, min(_MOST_TUPLES, math.sqrt(_PAIRS / max(1, conditions)))))
 
 
 def _pair(condition: Condition) -> bool:
