@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from eddyline.algebra.expression import TypedExpr, columns_of, conjunction, conjuncts
+from eddyline.algebra.expression import Call, TypedExpr, columns_of, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.remote import Remote, asked_with
 from eddyline.algebra.stream import StreamLookup, StreamSelect
@@ -89,14 +90,13 @@ def _is_said(table: Input, operator: StreamOp, parts: Sequence[TypedExpr]) -> bo
 
 def _check_types(remote: Remote, part: TypedExpr, table: Input) -> None:
     """A comparison that means the key, but with a value of another type: nobody could be asked for that."""
-    function, arguments = getattr(part, "function", None), getattr(part, "arguments", ())
-    if function != "=" or remote.key_column in arguments:
+    if not isinstance(part, Call) or part.function != "=" or remote.key_column in part.arguments:
         return
-    for one, other in (arguments, arguments[::-1]):
-        if getattr(one, "function", None) == "cast" and one.arguments == (remote.key_column,):
-            type_ = remote.key_column.type
+    for one, other in (part.arguments, part.arguments[::-1]):
+        if isinstance(one, Call) and one.function == "cast" and one.arguments == (remote.key_column,):
+            type_, given = remote.key_column.type, cast(TypedExpr, other).type
             raise TypeMismatch(
-                f"{table.relation.alias} is asked by {remote.key}, which is {type_}, and not by a value of type {other.type}",
+                f"{table.relation.alias} is asked by {remote.key}, which is {type_}, not by a value of type {given}",
                 table.position,
                 f"write CAST(… AS {type_}) around the other side",
             )

@@ -72,7 +72,9 @@ def _insert(node: syntax.InsertRows, catalog: Catalog) -> Insert:
     extent = _known_extent(catalog, node.this)
     if not extent.is_stream and (extent.format is not None or extent.lookup is not None):
         raise NotSupported(
-            f"{extent.name} is stored elsewhere ({extent.format or 'lookup'})", position_of(node.this), "change it there"
+            f"{extent.name} is stored elsewhere ({extent.format or 'lookup'})",
+            position_of(node.this),
+            "change it there",
         )
     fields = extent.schema.fields
     places = list(range(len(fields)))

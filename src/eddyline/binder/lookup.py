@@ -48,7 +48,9 @@ def bind_lookup(node: syntax.Extent, extent: Extent, load: Load) -> Extent:
     return replace(extent, format=_format(extent, values, places), options=tuple(scanned.items()), lookup=lookup)
 
 
-def _key(extent: Extent, values: Mapping[str, str], places: Mapping[str, Position | None], at: Position | None) -> Field:
+def _key(
+    extent: Extent, values: Mapping[str, str], places: Mapping[str, Position | None], at: Position | None
+) -> Field:
     if "key" not in values:
         hint = f"OPTIONS (key '{extent.schema.names[0]}', …) names the column by which rows are asked for"
         raise InvalidDefinition(f"{extent.name}: USING lookup needs a key", at, hint)
@@ -99,8 +101,13 @@ def _format(extent: Extent, values: Mapping[str, str], places: Mapping[str, Posi
     """How the file is read that can be scanned as well; None if there is none."""
     if "path" not in values:
         return None
+    found: str | None
     if "format" in values:
-        return values["format"].lower()
+        found = values["format"].lower()
+        if found not in _FORMATS.values():
+            hint = "it is csv, json or parquet"
+            raise InvalidDefinition(f"{extent.name} cannot be scanned as {values['format']}", places["format"], hint)
+        return found
     found = next((name for ending, name in _FORMATS.items() if values["path"].lower().endswith(ending)), None)
     if found is None:
         raise InvalidDefinition(

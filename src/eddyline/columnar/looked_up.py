@@ -53,9 +53,7 @@ def _fitting(name: str, given: Any, columns: pa.Schema) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError) as problem:
             raise FunctionFailed(f"the look-up of {name} gave what is no table: {said(problem)}") from problem
     else:
-        raise FunctionFailed(
-            f"the look-up of {name} gave something of type {type(given).__name__}, not an Arrow table"
-        )
+        raise FunctionFailed(f"the look-up of {name} gave something of type {type(given).__name__}, not an Arrow table")
     made = [_column(name, table, field) for field in columns]
     return pa.Table.from_arrays(made, schema=_nullable(columns))
 
@@ -69,7 +67,9 @@ def _column(name: str, table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     try:
         return column.cast(field.type)
     except pa.ArrowException as problem:
-        raise FunctionFailed(f"the look-up of {name} gave a {field.name} that does not fit: {said(problem)}") from problem
+        raise FunctionFailed(
+            f"the look-up of {name} gave a {field.name} that does not fit: {said(problem)}"
+        ) from problem
 
 
 def _nullable(columns: pa.Schema) -> pa.Schema:
