@@ -1,4 +1,4 @@
-"""A table that lies elsewhere, as functions that are asked for keys; `d.jsonl` beside a script would hold the same rows.
+"""A table that lies elsewhere, as functions that are asked for keys; `lines` are the same rows in a file.
 
 They are pickled by value, so what they remember is in the modules that they import.
 """

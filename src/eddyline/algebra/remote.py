@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from eddyline.algebra.expression import Call, Column, TypedExpr, columns_of, conjuncts
 from eddyline.algebra.node import Operator, WindowOp
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamLookup
+from eddyline.algebra.types import INTEGER_BITS, DataType, is_integer
 from eddyline.errors import InvalidAlgebra
 
 
@@ -52,9 +54,17 @@ def asked_with(remote: Remote, part: TypedExpr) -> TypedExpr | None:
     one, other = part.arguments
     for key, asked in ((one, other), (other, one)):
         own = (remote.schema.has(column.name, column.relation) for column in columns_of(asked))
-        if key == remote.key_column and asked.type == remote.key_column.type and not any(own):  # type: ignore[attr-defined]
-            return asked  # type: ignore[return-value]
+        if key == remote.key_column and not any(own):
+            return _as_key(cast(TypedExpr, asked), remote.key_column.type)
     return None
+
+
+def _as_key(asked: TypedExpr, type_: DataType) -> TypedExpr | None:
+    """A value as a key; None if there may be values that are none."""
+    if asked.type == type_:
+        return asked
+    narrower = is_integer(asked.type) and is_integer(type_) and INTEGER_BITS[asked.type] < INTEGER_BITS[type_]
+    return Call("cast", (asked,), type_) if narrower else None
 
 
 def is_remote(plan: Operator) -> bool:

@@ -7,12 +7,12 @@ from typing import cast
 
 from eddyline.algebra.expression import Call, TypedExpr, columns_of, conjunction, conjuncts
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
-from eddyline.algebra.remote import Remote, asked_with
+from eddyline.algebra.remote import Remote, asked_with, is_remote
 from eddyline.algebra.stream import StreamLookup, StreamSelect
-from eddyline.algebra.window import Scan
+from eddyline.algebra.window import LatestRowsWindow, RowWindow, Scan
 from eddyline.binder.lookup import not_scannable
 from eddyline.binder.source import Input
-from eddyline.errors import TypeMismatch
+from eddyline.errors import NotSupported, Position, TypeMismatch
 
 
 def remote_of(table: Input) -> Remote | None:
@@ -43,6 +43,19 @@ def asking_plan(
         left.remove(table)
         operator = _beside(operator, _way(table, operator, parts), parts)
     return operator
+
+
+def check_order(plan: Operator, position: Position | None) -> None:
+    """Refuse windows that count tuples as they come, if when they come depends on how long a table takes to answer."""
+    for window in plan.walk():
+        if isinstance(window, RowWindow | LatestRowsWindow) and any(map(is_remote, window.walk())):
+            raise NotSupported(
+                "a window of rows counts tuples as they come, and those that wait for a look-up come in no order",
+                position,
+                "give it a window of time, or count rows before the look-up",
+            )
+    if plan.tagged and any(map(is_remote, plan.walk())):
+        raise NotSupported("tags do not travel through a look-up by key", position, "leave WITH TAGS out")
 
 
 def _way(table: Input, operator: StreamOp, parts: Sequence[TypedExpr]) -> Operator:
@@ -90,10 +103,12 @@ def _is_said(table: Input, operator: StreamOp, parts: Sequence[TypedExpr]) -> bo
 
 def _check_types(remote: Remote, part: TypedExpr, table: Input) -> None:
     """A comparison that means the key, but with a value of another type: nobody could be asked for that."""
-    if not isinstance(part, Call) or part.function != "=" or remote.key_column in part.arguments:
+    if not isinstance(part, Call) or part.function != "=":
         return
     for one, other in (part.arguments, part.arguments[::-1]):
-        if isinstance(one, Call) and one.function == "cast" and one.arguments == (remote.key_column,):
+        inner = one.arguments[0] if isinstance(one, Call) and one.function == "cast" else one
+        own = any(remote.schema.has(column.name, column.relation) for column in columns_of(other))
+        if inner == remote.key_column and not own and asked_with(remote, part) is None:
             type_, given = remote.key_column.type, cast(TypedExpr, other).type
             raise TypeMismatch(
                 f"{table.relation.alias} is asked by {remote.key}, which is {type_}, not by a value of type {given}",

@@ -132,8 +132,7 @@ class BatchWork:
         self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
         self._points = dict(means.points)
         self._known = means.lookups.known()  # by table: all stages see the same
-        self._read_rows = 0
-        self._cpu: dict[str, float] = {}  # by stage
+        self._read_rows, self._cpu = 0, dict[str, float]()  # by stage
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._keepers: dict[str, Keeper] = {}  # by query
         self._from_tuples: set[str] = set()  # queries that found nothing in slices, although they were to ask them
@@ -193,6 +192,7 @@ class BatchWork:
                     remade = self._remade.get(stage.name, NOTHING)
                     result = replace(result, remade=tuple((low, high, self._number) for low, high in remade))
                     result = of_kind(stage, views[stage], result)
+                    self._means.lookups.count(stage, views[stage], result)
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
@@ -210,8 +210,10 @@ class BatchWork:
                 added.from_slices.add(name)
         for way in self._ways:
             if way.query.join is not None and way.query.name in added.stages:
-                given_up = (name for name in ended(way.query.join, self._had, way.stages) if self._is_stored(name))
-                added.stages.update({name: StageResult(anew=True) for name in given_up})
+                left = [
+                    name for name in ended(way.query.join, self._had, way.stages) if self._had[name].start is not None
+                ]
+                added.stages.update({name: StageResult(anew=True) for name in left})
                 if way.query.name in seen:
                     way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
         added.scans = scans.taken
@@ -222,9 +224,6 @@ class BatchWork:
         names = [stage.name for stage in way.stages if stage.joined is not None]
         found = {name: self._added.stages.get(name, _NOTHING) for name in names}
         return {name: (result.plus - result.minus, self._cpu.get(name, 0.0)) for name, result in found.items()}
-
-    def _is_stored(self, state: str) -> bool:
-        return self._had[state].start is not None
 
     @property
     def _tasks(self) -> int:

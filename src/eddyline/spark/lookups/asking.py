@@ -22,6 +22,7 @@ from eddyline.log.results import Results, StageResult
 from eddyline.log.storage import Storage
 from eddyline.sources.files import find_files
 from eddyline.spark.evaluate.asked import waiting_rows
+from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.lookups.answers import Answers, Piece
 from eddyline.spark.lookups.costs import Costs
 from eddyline.spark.lookups.table import FIRST_PAUSE, LONGEST_PAUSE, Group, Table
@@ -106,12 +107,16 @@ class Lookups:
         if self._tables:
             self._poke()
 
-    def count(self, stage: Stage, tuples: int, misses: int) -> None:
-        """Take in how many tuples a batch has brought to a look-up, and how many of them have begun to wait."""
-        with self._news:
-            if stage.asked in self._tables:
-                self._tables[stage.asked].tuples += tuples
-                self._tables[stage.asked].misses += misses
+    def count(self, stage: Stage, view: Batch, result: StageResult) -> None:
+        """Take in how many tuples a batch has brought to a look-up, and how many of them have begun to wait.
+
+        Where the log of those who wait is written anew, it does not tell the latter.
+        """
+        if stage.kind == WAITING and stage.asked is not None and not result.anew:
+            fresh = [segment for name in stage.streams for segment in view.logs[name].fresh]
+            with self._news:
+                self._tables[stage.asked].tuples += sum(segment.rows - segment.minus for segment in fresh)
+                self._tables[stage.asked].misses += result.plus
 
     @property
     def busy(self) -> bool:
