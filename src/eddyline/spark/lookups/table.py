@@ -14,6 +14,7 @@ from eddyline.spark.evaluate.asked import waiting_rows
 from eddyline.spark.lookups.answers import Answers, Piece
 from eddyline.spark.lookups.costs import Costs
 from eddyline.spark.lookups.tasks import Keys
+from eddyline.spark.physical import counted
 
 #: seconds before a call that has failed is made again; each time twice as many, up to the second number
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0
@@ -110,22 +111,19 @@ class Table:
         """What EXPLAIN says of it."""
         costs, lookup = self.costs, self.lookup
         way = "scanned" if self.known.whole else "looked up and scanned" if self.scanning else "looked up"
-        hits = (
-            f", {100 * (self.tuples - self.misses) / self.tuples:.1f} % of tuples found it known" if self.tuples else ""
-        )
-        lines = [
-            f"{self.extent.name} is {way} by {lookup.key}: {costs.keys:,} keys asked for in {costs.calls:,} calls"
-            f"{hits}",
-            f"{self.rows_waiting:,} tuples wait for {self.keys_waited_for:,} keys on their way; "
-            f"{self.known.rows:,} rows are known, each for {lookup.fresh:g} s, at most {lookup.size:,}",
-        ]
+        hits = self.tuples - self.misses
+        found = f", {100 * hits / self.tuples:.1f} % of tuples found it known" if self.tuples else ""
+        asked = f"{counted(costs.keys, 'key')} asked for in {counted(costs.calls, 'call')}"
+        waits = f"{counted(self.rows_waiting, 'tuple')} wait for {counted(self.keys_waited_for, 'key')} on the way"
+        known = f"{counted(self.known.rows, 'row')} known, each for {lookup.fresh:g} s, at most {lookup.size:,}"
+        lines = [f"{self.extent.name} is {way} by {lookup.key}: {asked}{found}", f"{waits}; {known}"]
         if costs.call_seconds is not None and costs.key_seconds is not None:
-            failed = f", {costs.failures:,} calls have failed" if costs.failures else ""
+            failed = f"; {counted(costs.failures, 'call')} failed" if costs.failures else ""
             lines.append(f"a call takes {costs.call_seconds:.3g} s, {costs.key_seconds:.3g} s for a key{failed}")
         if self.extent.format is not None and costs.scan_seconds is not None:
             seen = "as seen" if costs.scans else "as estimated"
             lines.append(
                 f"a scan takes {costs.scan_seconds:.3g} s, {seen}; look-ups have cost {costs.debt(now):.3g} s "
-                f"of the time for which one holds; {costs.scans:,} scans so far"
+                f"in the time for which one holds; {counted(costs.scans, 'scan')} so far"
             )
         return lines
