@@ -53,8 +53,9 @@ def tables(draw: st.DrawFn, function: str, path: str | None = None) -> str:
 
 @contextmanager
 def hasty() -> Iterator[None]:
-    """Nobody waits before a failed call is made again."""
+    """Nobody waits before a failed call is made again, and a scan is thought to cost nothing until one was seen."""
     with ExitStack() as stack:
+        stack.enter_context(patch("eddyline.spark.lookups.costs._LEAST", 0.0))
         for place in ("eddyline.spark.lookups.asking", "eddyline.session.asking"):
             stack.enter_context(patch(f"{place}.FIRST_PAUSE", 0.0))
         yield

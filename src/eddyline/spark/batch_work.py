@@ -210,10 +210,9 @@ class BatchWork:
                 added.from_slices.add(name)
         for way in self._ways:
             if way.query.join is not None and way.query.name in added.stages:
-                left = [
-                    name for name in ended(way.query.join, self._had, way.stages) if self._had[name].start is not None
-                ]
-                added.stages.update({name: StageResult(anew=True) for name in left})
+                over = ended(way.query.join, self._had, way.stages)
+                over = [name for name in over if self._had[name].start is not None]
+                added.stages.update({name: StageResult(anew=True) for name in over})
                 if way.query.name in seen:
                     way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
         added.scans = scans.taken

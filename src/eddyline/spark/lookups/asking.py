@@ -254,12 +254,17 @@ class Lookups:
             keys = f"{group.keys.count:,} keys" if group.keys.count > 1 else "a key"
             self._on_trouble(f"{table.extent.name} has not answered for {keys} in time: it is as if it had nothing")
         else:
-            table.costs.asked(group.keys.count, came.seconds, time.time())
+            table.answered = time.time()
+            table.costs.asked(group.keys.count, came.seconds, table.answered)
         table.replace(table.known.with_piece(came.path, came.rows, asked, brief=over))
         self._write(table)
 
     def _failed(self, table: Table, group: Group, came: Came) -> None:
-        """Later again, and from the second time on in halves: it may be a single key that cannot be asked for."""
+        """Later again; and in halves, for it may be a single key that cannot be asked for.
+
+        Halves of halves are asked for only if there are others that get answers. Else nobody is there, and many small calls
+        would not be what he needs when he comes back.
+        """
         table.costs.failed(came.seconds, time.time())
         if came.failed != table.said:
             table.said = came.failed
@@ -268,9 +273,11 @@ class Lookups:
         group.failures += 1
         # when patience is at its end, it is said so then
         group.due = min(time.time() + pause, max(time.time(), group.since + table.lookup.patience))
-        if group.failures >= _SPLIT and group.keys.count > 1:
+        somebody_is_there = table.answered >= group.born
+        if group.keys.count > 1 and (somebody_is_there if group.is_half else group.failures >= _SPLIT):
             table.groups.remove(group)
-            table.groups += [Group(half, group.since, group.due, group.failures) for half in group.keys.halves()]
+            halves = group.keys.halves()
+            table.groups += [Group(half, group.since, group.due, born=time.time(), is_half=True) for half in halves]
 
     def _scan(self, table: Table, now: float) -> Job:
         table.scanning = True

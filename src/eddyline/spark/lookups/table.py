@@ -33,6 +33,8 @@ class Group:
     due: float = 0.0
     failures: int = 0
     at_work: bool = False
+    born: float = 0.0  # of a part of a group that has failed, when it became that
+    is_half: bool = False
 
 
 @dataclass(eq=False)
@@ -52,6 +54,7 @@ class Table:
     losses: int = 0  # how often something that was known has gone
     scanning: bool = False
     merging: bool = False
+    answered: float = 0.0  # when a call was last answered
     scan_due: float = 0.0  # one that has failed is not begun again at once
     dropped: set[str] = field(default_factory=set)  # files that no new batch reads
     tuples: int = 0  # that have come to look-ups
