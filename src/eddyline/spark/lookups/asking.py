@@ -262,8 +262,8 @@ class Lookups:
     def _failed(self, table: Table, group: Group, came: Came) -> None:
         """Later again; and in halves, for it may be a single key that cannot be asked for.
 
-        Halves of halves are asked for only if there are others that get answers. Else nobody is there, and many small calls
-        would not be what he needs when he comes back.
+        Halves of halves are asked for only if there are others that get answers: else nobody is there, and it would not
+        help to ask in many small calls.
         """
         table.costs.failed(came.seconds, time.time())
         if came.failed != table.said:
