@@ -49,6 +49,7 @@ from eddyline.session.inflow import constants, inserted
 from eddyline.session.join_trees import with_join_trees
 from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.tags import attach, shown_tags
+from eddyline.sources import open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
@@ -168,9 +169,10 @@ class Steps:
     # -- definitions --------------------------------------------------------------------------------------------------
 
     def _define(self, step: Define, statement: Statement) -> None:
-        base = Path.cwd()
+        base, lookup = Path.cwd(), step.extent.lookup
+        if lookup is not None:
+            open_source(step.extent, base, 1)  # is there a file to scan, does it fit?
         self._core.define(step.extent, base)
-        lookup = step.extent.lookup
         more = {} if lookup is None else {"function": lookup.function.hash}
         self._core.remember(EXTENT, to_sql(statement.tree), base, **more)
 

@@ -138,9 +138,9 @@ class Engine:
                 self._extents[each.name] = each
                 self.executor.add_stream(each)
         else:
-            self.tables.add(extent, base)
             if extent.lookup is not None:
                 self.executor.lookups.add(extent, base)
+            self.tables.add(extent, base)
 
     def extent(self, name: str) -> Extent:
         """A stream as it is now: its connection points may take what comes later than it says itself."""
