@@ -35,8 +35,8 @@ class Alone(Running):
     def take(self, batch: Batch) -> None:
         fed = self.side.feed(batch)
         began = time.process_time()
-        for stream, table in fed.items():
-            self.database.stream(stream).push(table)
+        for stream, rows in fed.items():
+            self.database.stream(stream).push(*(rows if isinstance(rows, tuple) else (rows,)))
         between = time.process_time()
         self.database.flush()
         self.answering.append(time.process_time() - between)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bench.tags.experiments import JOIN, Cell, Feed, Side, cells
 from bench.tags.roads import WIDTH
-from bench.tags.worker import HERE, Worker
+from bench.tags.worker import HERE, Worker, tags_beside
 from bench.tags.workload import COLUMNS, Batch, Stream
 
 #: rows of the batches that warm a process up
@@ -43,9 +43,12 @@ def _written(feed: Feed, batch: Batch, folder: Path) -> dict[str, Path]:
     """A batch as files: what it takes to make it is not the worker's."""
     folder.mkdir(parents=True)
     files = {}
-    for stream, table in feed(batch).items():
+    for stream, fed in feed(batch).items():
+        rows, tags = fed if isinstance(fed, tuple) else (fed, None)
         files[stream] = folder / f"{stream}.parquet"
-        pq.write_table(table, files[stream])
+        pq.write_table(rows, files[stream])
+        if tags is not None:
+            pq.write_table(tags, tags_beside(files[stream]))
     return files
 
 

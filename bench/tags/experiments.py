@@ -19,7 +19,9 @@ from bench.tags.workload import COLUMNS, EMOTIONS, STATION, TAG_COLUMNS, TUPLE, 
 
 TAGGER, ALTERNATIVES, TAG_JOIN, JOIN = "tagger", "alternatives", "tag join", "join"
 EXPERIMENTS = (TAGGER, ALTERNATIVES, TAG_JOIN, JOIN)
-Feed = Callable[[Batch], Mapping[str, pa.Table]]
+#: what is pushed to each stream: rows, and tags beside them
+Fed = Mapping[str, pa.Table | tuple[pa.Table, pa.Table | None]]
+Feed = Callable[[Batch], Fed]
 Right = Callable[[Sequence[Batch]], pd.DataFrame]
 
 #: what the second experiment asks about: a square around the middle, of half the side
@@ -39,6 +41,7 @@ class Side:
     query: str | None = None  # None: the batches are taken in, and nobody asks
     shape: Shape | None = None
     right: Right | None = None
+    told_in: int = 1  # rows that tell one answer
 
     def statements(self) -> list[str]:
         return [f"CREATE STREAM {name} ({columns}) TIMESTAMP BY t" for name, columns in self.streams.items()]
@@ -84,7 +87,7 @@ def _tagger(cut: float) -> tuple[Side, ...]:
         rows = reports(batches)
         return rows[["t", "id"]].assign(tag=np.where(rows["x"] < cut, ATTACHED, ""))
 
-    def plain(batch: Batch) -> Mapping[str, pa.Table]:
+    def plain(batch: Batch) -> Fed:
         return {"moving": batch.reports}
 
     return (
@@ -122,7 +125,7 @@ def _alternatives(grain: str) -> tuple[Side, ...]:
         Side(
             "TICK-TAG",
             {"moving": COLUMNS},
-            lambda batch: {"moving": batch.tick_tags},
+            lambda batch: {"moving": (batch.reports, batch.tick_tags)},
             f"SELECT TAGGED OBJECTS FROM moving WHERE TAG IN ({words}) AND {square} WITH TAGS",
             tagged_objects,
             _wanted,
@@ -187,7 +190,8 @@ def _tag_join() -> tuple[Side, ...]:
 
     return (
         Side("without tags", streams, _halves, query, matched_pairs, nothing),
-        Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching),
+        # both objects, behind their stix and tags
+        Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching, told_in=3),
     )
 
 
@@ -240,12 +244,12 @@ def _near(batches: Sequence[Batch]) -> pd.DataFrame:
     return near[["t", "id", "t_right", "id_right", "tag", "tag_right"]]
 
 
-def _halves(batch: Batch) -> Mapping[str, pa.Table]:
+def _halves(batch: Batch) -> Fed:
     return {name: half.reports for name, half in _in_two(batch)}
 
 
-def _halves_with_tags(batch: Batch) -> Mapping[str, pa.Table]:
-    return {name: half.tick_tags for name, half in _in_two(batch)}
+def _halves_with_tags(batch: Batch) -> Fed:
+    return {name: (half.reports, half.tick_tags) for name, half in _in_two(batch)}
 
 
 def _in_two(batch: Batch) -> Iterable[tuple[str, Batch]]:

@@ -33,8 +33,8 @@ class Running:
         fed = self.side.feed(batch)
 
         def answered() -> None:
-            for stream, table in fed.items():
-                pushed = self.database.stream(stream).push(table)
+            for stream, rows in fed.items():
+                pushed = self.database.stream(stream).push(*(rows if isinstance(rows, tuple) else (rows,)))
                 if pushed.rejected:
                     raise RuntimeError(f"{self.side.name}: {pushed.rejected} rows were set aside: {self._reason()}")
             self.database.flush()
@@ -66,7 +66,7 @@ class Running:
             return 0
         assert self.side.right is not None
         rows = int(pc.sum(self._query.to_arrow().column("_diff")).as_py() or 0)
-        return abs(rows - len(self.side.right(self._taken)))
+        return abs(rows - self.side.told_in * len(self.side.right(self._taken)))
 
     def _close_tick(self) -> None:
         self.database.advance(int(self._taken[-1].column("t")[-1]), closed=True)

@@ -3,7 +3,8 @@
 The parent writes a request on a line, the worker answers with one. Everything else that is printed goes to stderr.
 
     {"open": folder, "statements": […], "query": …}   a database
-    {"push": {stream: file, …}, "watch": …}           Parquet files, each one push; answers with wall, cpu, peak
+    {"push": {stream: file, …}, "watch": …}           Parquet files, each one push, maybe
+                                                      with tags beside it; answers with wall, cpu, peak
     {"close": true}
 """
 
@@ -21,6 +22,11 @@ from typing import Any
 HERE = Path(__file__).parents[2]
 #: seconds between two looks at the memory
 LOOK = 0.05
+
+
+def tags_beside(rows: Path) -> Path:
+    """Where the tags are that are pushed beside some rows, if there are any."""
+    return rows.with_suffix(".tags.parquet")
 
 
 class Worker:
@@ -123,11 +129,14 @@ def _pushed(database: Any, files: Mapping[str, str], watch: bool) -> dict[str, f
     from bench.runs import timed
 
     peak = Peak() if watch else None
-    tables = {stream: pq.read_table(path) for stream, path in files.items()}
+    given = {stream: [pq.read_table(path)] for stream, path in files.items()}
+    for stream, path in files.items():
+        if tags_beside(Path(path)).exists():
+            given[stream].append(pq.read_table(tags_beside(Path(path))))
 
     def answered() -> None:
-        for stream, table in tables.items():
-            database.stream(stream).push(table)
+        for stream, rows in given.items():
+            database.stream(stream).push(*rows)
         database.flush()
 
     _, wall, cpu = timed(answered)

@@ -62,23 +62,12 @@ class Batch:
         return found
 
     @cached_property
-    def tick_tags(self) -> pa.Table:
-        """TICK-TAG: tags stand in the stream, in front of what they cover."""
+    def tick_tags(self) -> pa.Table | None:
+        """TICK-TAG: tags stand in the stream, in front of what they cover, and come beside the reports."""
         if not self.tags:
-            return self.reports
-        at = np.arange(self.size) + np.cumsum(self.begins)  # where the reports come to stand
-        places = np.full(self.size + self.tags, UNTAGGED)
-        places[at] = np.arange(self.size)
+            return None
         tagged = np.flatnonzero(self.begins)
-        rows = self.reports.take(pa.array(places, mask=places < 0))
-        ticks = self.column("t")[np.where(places < 0, np.roll(places, -1), places)]
-        texts = np.full(places.size, UNTAGGED)
-        texts[at[tagged] - 1] = np.arange(tagged.size)
-        is_tag = pa.array(places < 0)
-        columns = {"t": pa.array(ticks), **{name: rows[name] for name in rows.column_names[1:]}}
-        columns["_op"] = pc.if_else(is_tag, "#", "+")
-        columns["_tag"] = self._texts(tagged).take(pa.array(texts, mask=texts < 0))
-        return pa.table(columns)
+        return pa.table({"_before": pa.array(tagged + 1), "_tag": self._texts(tagged)})
 
     def _texts(self, tagged: npt.NDArray[np.int64]) -> pa.Array:
         """The fields of a tag as JSON, in front of the report it is on; one on several reports lists them."""

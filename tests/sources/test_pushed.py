@@ -15,7 +15,7 @@ import pytest
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, EddylineError, TypeMismatch, UnknownColumn
 from eddyline.sources import Arrival, Reject
-from eddyline.sources.pushed import chunk_of
+from eddyline.sources.pushed import chunk_of, taken_turns
 from sources.batch_rows import arrivals
 from sources.extents import SECOND, extent
 
@@ -185,3 +185,61 @@ def test_arrays_and_intervals_as_python_has_them() -> None:
     good, bad = pushed([((1, None), timedelta(seconds=1)), (np.array([2, 3]), np.timedelta64(1, "s"))], of)
     assert [row.values for row in good] == [((1, None), timedelta(seconds=1)), ((2, 3), timedelta(seconds=1))]
     assert bad == []
+
+
+SAD = '{"content": "sad"}'
+
+
+def among(rows: Any, tags: Any, of: Extent = ROAD) -> list[tuple[str, int | None, str | None]]:
+    """What comes in which order: the kind of row, its tick, and what a tag says."""
+    chunk = chunk_of(of, rows, SECOND, tags=tags)
+    whole = chunk if chunk.beside is None else chunk.beside.among(chunk)
+    return list(zip(whole.op.to_pylist(), whole.tick.to_pylist(), whole.tag.to_pylist(), strict=True))
+
+
+def test_tags_beside_rows_stand_in_front_of_them() -> None:
+    rows = [(1, 60, 3), (1, 61, 3), (1, 62, 3)]
+    tags: Any = [{"_before": 4, "_tag": '{"content": "last"}'}, {"_before": 2, "_tag": {"content": "sad"}}]
+    expected = [("+", 60, None), ("#", 61, SAD), ("+", 61, None), ("+", 62, None), ("#", None, '{"content": "last"}')]
+    assert among(rows, tags) == expected
+    assert among(rows, pd.DataFrame(tags)[::-1].assign(_tag=[SAD, '{"content": "last"}'])) == expected
+    assert among([], [{"_before": 1, "_tag": SAD}]) == [("#", None, SAD)]
+
+
+def test_tags_beside_rows_may_have_a_time_of_their_own() -> None:
+    assert among([(1, 60, 3)], [{"_before": 1, "_tag": SAD, "Time": 59}])[0] == ("#", 59, SAD)
+
+
+def test_a_tag_in_front_of_a_row_that_does_not_fit_stands_in_front_of_the_next() -> None:
+    rows = [(1, 60, 3), (1, "soon", 3), (1, 62, 3)]
+    assert [op for op, _, _ in among(rows, [{"_before": 2, "_tag": SAD}])] == ["+", "#", "+"]
+    assert among(rows, [{"_before": 2, "_tag": SAD}])[1] == ("#", 62, SAD)
+
+
+def test_tags_beside_rows_that_do_not_fit_are_set_aside() -> None:
+    tags = [{"_before": 3, "_tag": SAD}, {"_before": None, "_tag": SAD}, {"_before": 1, "_tag": "sad"}]
+    chunk = chunk_of(ROAD, [(1, 60, 3)], SECOND, tags=[*tags, {"_before": 2, "_tag": SAD}])
+    assert [(reject.file, reject.line) for reject in chunk.rejects] == [("push, tags", line) for line in (1, 2, 3)]
+    assert "not between 1 and 2" in chunk.rejects[0].reason and "_tag" in chunk.rejects[2].reason
+    assert chunk.beside is not None and len(chunk.beside) == 1
+
+
+@pytest.mark.parametrize(
+    "tags, message",
+    [
+        ([{"_before": "one", "_tag": SAD}], "not whole"),
+        ([{"_tag": SAD, "_before": 1, "temp": 3}], "no column 'temp'"),
+        (pa.table({"_tag": [SAD]}), "no column '_before'"),
+        ([SAD], "no dict"),
+        (7, "no rows"),
+    ],
+)
+def test_tags_that_cannot_be_placed(tags: Any, message: str) -> None:
+    with pytest.raises(EddylineError, match=message):
+        chunk_of(ROAD, [(1, 60, 3)], SECOND, tags=tags)
+
+
+def test_tags_take_no_turns() -> None:
+    sensed = extent("site INTEGER, temp INTEGER", kind=SENSED, timestamp=None, sites=(1, 2), interval=60)
+    chunk = chunk_of(sensed, [{"_op": "#", "_tag": SAD}, {"site": 1, "temp": 3}], SECOND)
+    assert chunk.num_rows == 2 and taken_turns(chunk) == 1

@@ -24,6 +24,7 @@ from eddyline.log.storage import Storage, as_texts
 from eddyline.log.told_apart import told_apart
 from eddyline.session.tags import Understanding
 from eddyline.sources.pushed import chunk_of
+from eddyline.sources.tags_beside import TagsBeside
 from eddyline.sources.usual_tags import are_usual
 
 BATCHES = 3
@@ -72,7 +73,18 @@ def _tag(draw: random.Random, index: int, usual: bool) -> dict[str, Any]:
     return {**tag, **more}
 
 
-def _logged(batches: list[list[dict[str, Any]]], root: Path) -> tuple[pa.Table, list[str]]:
+def _beside(batch: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows, and the tags with their places among them."""
+    rows, tags = [], []
+    for row in batch:
+        if row["_op"] == "#":
+            tags.append({"_before": len(rows) + 1, "_tag": row["_tag"], "t": row["t"]})
+        else:
+            rows.append(row)
+    return rows, tags
+
+
+def _logged(batches: list[list[dict[str, Any]]], root: Path, beside: bool = False) -> tuple[pa.Table, list[str]]:
     """The log, and what was set aside."""
 
     def none(declaration: object) -> Any:
@@ -87,7 +99,9 @@ def _logged(batches: list[list[dict[str, Any]]], root: Path) -> tuple[pa.Table, 
     )
     schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
     for batch in batches:
-        ingest.append({"s": step.extent}, [chunk_of(step.extent, pa.Table.from_pylist(batch, schema), 10**6)])
+        rows, tags = _beside(batch) if beside else (batch, None)
+        chunk = chunk_of(step.extent, pa.Table.from_pylist(rows, schema), 10**6, tags=tags)
+        ingest.append({"s": step.extent}, [chunk])
     names = [SEQ, INDEX, TICK, OP, MARKS, PLACES, "v", "t"]
     parts = list(said_since(storage, journal.state("s"), ()))  # whether they stand in segments of their own or not
     for segment in journal.state("s").segments:
@@ -115,6 +129,32 @@ def test_all_at_once_or_one_by_one(seed: int, usual: float, tmp_path: Path, monk
     right, refused = _logged(batches, tmp_path / "one by one")
     assert at_once.to_pylist() == right.to_pylist()
     assert set_aside == refused
+
+
+@pytest.mark.parametrize("usual", [1.0, 0.9, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_tags_beside_rows_are_tags_among_them(seed: int, usual: float, tmp_path: Path) -> None:
+    batches = _rows(random.Random(seed), usual)
+    among, refused = _logged(batches, tmp_path / "among")
+    beside, set_aside = _logged(batches, tmp_path / "beside", beside=True)
+    assert beside.to_pylist() == among.to_pylist()
+    assert sorted(set_aside) == sorted(refused)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_tags_right_in_front_are_never_put_among_rows(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one tuple, and of two."""
+    row = {"v": 1, "t": 1, "_op": "+", "_tag": None}
+    batch: list[dict[str, Any]] = []
+    for first in range(1, 40, size):
+        tag = {"content": "sad", "applies_to": {"tuples": f"{first}-{first + size - 1}"}}
+        batch += [{"v": None, "t": 1, "_op": "#", "_tag": json.dumps(tag)}, *([row] * size)]
+    among, _ = _logged([batch], tmp_path / "among")
+    monkeypatch.delattr(TagsBeside, "among")
+    beside, _ = _logged([batch], tmp_path / "beside", beside=True)
+    assert beside.to_pylist() == among.to_pylist()
 
 
 def test_tags_in_front_of_tuples_are_laid_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ class Dictionary:
         >>> shipped().same_meaning("Accident", "Disaster"), shipped().same_meaning("Joyful", "Sad")
         (True, False)
         """
-        return bool(self._senses(first) & self._senses(second))
+        return bool(self.senses(first) & self.senses(second))
 
     def group_of(self, content: str) -> str | None:
         """The name of the emotion or of the synonyms to which a content belongs.
@@ -122,7 +122,8 @@ class Dictionary:
     def _emotion(self, phrase: str) -> str | None:
         return _group_with(self.emotions, phrase)
 
-    def _senses(self, content: str) -> frozenset[str]:
+    def senses(self, content: str) -> frozenset[str]:
+        """What a content can mean: contents with one of these in common have the same meaning."""
         phrases = {_phrase(content)} | self.acronyms.get(_acronym(content), frozenset())
         groups = {
             f"{kind}: {name}"

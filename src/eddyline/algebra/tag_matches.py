@@ -12,8 +12,8 @@ from eddyline.algebra.user_function import UserCall
 
 #: what the calls of `TagMatches` are made over: marks, contents as JSON, and numbers of objects
 TAGS, ONE, OTHER, BOTH, ALL_OF_ONE, ALL_OF_OTHER = "_m", "_ca", "_cb", "_both", "_all_a", "_all_b"
-#: both tags of a match, as one text
-PAIR = "_pair"
+#: the numbers that stand for both tags of a match
+ONE_KEY, OTHER_KEY = "_ka", "_kb"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from functools import lru_cache, partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -240,6 +240,36 @@ def _text_of_each(tags: pa.Array, compute: Callable[[str], str | None]) -> pa.Ar
     found = pc.binary_join_element_wise(numbers, pc.utf8_slice_codeunits(alike, len(_ANY_NUMBERS)), "")
     others = pc.and_not(pc.is_valid(tags), one)
     return pc.coalesce(found, each_text(pc.if_else(others, tags, None), compute)) if pc.any(others).as_py() else found
+
+
+class ApartFromNumbers(NamedTuple):
+    """Texts of which some have one mark for sure: how those begin, their numbers, and what they say with any others."""
+
+    one: pa.Array
+    beginning: pa.Array  # the text of the numbers
+    numbers: tuple[Any, Any, Any]  # when it came, what made it, and its number; 0 where there is not one mark
+    alike: pa.DictionaryArray
+    tags: pa.Array
+
+    def completed(self, found: pa.Array, compute: Callable[[pa.Array], pa.Array]) -> pa.Array:
+        """What was found for those with one mark, and what is to be computed for the others."""
+        others = pc.and_not(pc.is_valid(self.tags), self.one)
+        if not pc.any(others).as_py():
+            return found
+        return pc.coalesce(pc.if_else(self.one, found, None), compute(pc.if_else(others, self.tags, None)))
+
+
+def apart_from_numbers(tags: pa.Array) -> ApartFromNumbers | None:
+    """None if no text has one mark for sure."""
+    one = _is_one(tags)
+    if not pc.any(one).as_py():
+        return None
+    single = pc.if_else(one, tags, None)
+    found = pc.extract_regex(single, r"(?P<text>^\[\[(?P<t>-?\d+),(?P<m>\d+),(?P<n>\d+),)")
+    numbers = (pc.fill_null(pc.struct_field(found, name).cast(pa.int64()), 0).to_numpy() for name in "tmn")
+    alike = pc.replace_substring_regex(single, _NUMBERS, _ANY_NUMBERS).dictionary_encode()
+    when, made, number = numbers
+    return ApartFromNumbers(one, pc.struct_field(found, "text"), (when, made, number), alike, tags)
 
 
 def number_of(text: str) -> int:

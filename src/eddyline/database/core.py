@@ -42,7 +42,7 @@ from eddyline.sources import needs_spark
 from eddyline.sources.batches import BatchInput, open_batches
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.intake import time_position
-from eddyline.sources.pushed import chunk_of
+from eddyline.sources.pushed import chunk_of, taken_turns
 from eddyline.spark.changes import changes_of
 from eddyline.spark.engine import Engine
 from eddyline.spark.executor import BatchReport
@@ -295,17 +295,17 @@ class Core:
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
-    def take(self, extent: Extent, rows: Any) -> Pushed:
+    def take(self, extent: Extent, rows: Any, tags: Any = None) -> Pushed:
         """Rows that a program pushes. They are in the log when this returns; nobody waits for Spark."""
         self.check()
         micros = self.definitions.catalog.tick_micros
         if extent.kind != SENSED or extent.timestamp is not None:
-            return self.append(chunk_of(extent, rows, micros))
+            return self.append(chunk_of(extent, rows, micros, tags=tags))
         with self.engine.writing:  # a sensor without a clock counts its turns
             place = f"{extent.name}\n"
             turns = self.engine.journal.origin.get(place, 0)
-            chunk = chunk_of(extent, rows, micros, turns)
-            return self.append(chunk, {place: turns + chunk.num_rows + len(chunk.rejects)})
+            chunk = chunk_of(extent, rows, micros, turns, tags)
+            return self.append(chunk, {place: turns + taken_turns(chunk)})
 
     def append(self, chunk: Chunk, origin: dict[str, int] | None = None) -> Pushed:
         with self.engine.writing:
@@ -313,7 +313,7 @@ class Core:
             self.engine.append([chunk], origin=origin)
             rejected = len(self.rejects) - before
         self._save_rejects()
-        return Pushed(chunk.num_rows + len(chunk.rejects) - rejected, rejected)
+        return Pushed(chunk.given - rejected, rejected)
 
     def run_files(self) -> Pushed:
         """Take in what the files of all streams hold beyond what was taken in before."""
@@ -323,7 +323,7 @@ class Core:
             sources, staged = self._opened(micros)
             for chunks, reached in flowing(sources, dict(self.engine.journal.origin), self.batch_rows):
                 self.check()
-                rows += sum(chunk.num_rows + len(chunk.rejects) for chunk in chunks)
+                rows += sum(chunk.given for chunk in chunks)
                 self.engine.append(chunks, origin=reached)
                 self._save_rejects()
             for source in sources:

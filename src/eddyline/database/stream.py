@@ -26,7 +26,7 @@ class Intake(Protocol):
 
     revisions: Revisions
 
-    def take(self, extent: Extent, rows: Any) -> Pushed: ...
+    def take(self, extent: Extent, rows: Any, tags: Any = None) -> Pushed: ...
 
     def check(self) -> None: ...
 
@@ -46,14 +46,17 @@ class StreamHandle:
     def columns(self) -> tuple[str, ...]:
         return self._extent.schema.names
 
-    def push(self, rows: Any) -> Pushed:
+    def push(self, rows: Any, tags: Any = None) -> Pushed:
         """Take rows in: dicts, tuples, an Arrow table or a pandas frame.
 
         When this returns, they are in the stream for good; their answers come a moment later. The columns `_op`, `_ref`
         and `_tag` say what they say in a file; in a stream with a KEY, `_op` alone is enough to correct a tuple.
+
+        Tags stand among the rows (`_op` is `#`), or come beside them, which costs less: as `tags`, dicts or a table
+        with `_tag` and `_before`, the number of the row that a tag stands in front of, from 1.
         """
         with noted():
-            return self._home.take(self._extent, rows)
+            return self._home.take(self._extent, rows, tags)
 
     def update(self, index: int, **values: Any) -> Pushed:
         """Replace the tuple with this index by the values, all of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,8 @@ from eddyline.columnar.vectorised import Vectorised, vectorised
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+#: of so many contents it is known what they can mean
+_MOST_CONTENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Comparison:
 
     function: TagFunction
     code: bytes | None = None
+    _known: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def with_code(self, code: bytes) -> Comparison:
         return replace(self, code=code)
@@ -47,8 +50,21 @@ class Comparison:
         words, word = [word_of(content) for content in contents], word_of(other)
         if self.function.name == "equality":
             return [float(each == word) for each in words]
-        same = self.function.dictionary.same_meaning
-        return [1.0 if w == word else 0.75 * same(content, other) for w, content in zip(words, contents, strict=True)]
+        senses = self._senses(other)
+        same = [1.0 if each == word else 0.75 for each in words]
+        return [
+            close if close == 1.0 or not senses.isdisjoint(self._senses(content)) else 0.0
+            for close, content in zip(same, contents, strict=True)
+        ]
+
+    def _senses(self, content: str) -> frozenset[str]:
+        """Contents come again and again, and it takes all groups of the dictionary to tell."""
+        found = self._known.get(content)
+        if found is None:
+            if len(self._known) >= _MOST_CONTENTS:
+                self._known.clear()
+            found = self._known[content] = self.function.dictionary.senses(content)
+        return found
 
     def of_objects(self, both: Numbers, one: Numbers, other: Numbers) -> Floats:
         """The same from how many objects carry both, the one and the other content."""

@@ -40,7 +40,8 @@ from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, SEQ, TAG, TICK,
 from eddyline.log.spans import joined_spans, spans_of
 from eddyline.log.statements import Made, late_rows
 from eddyline.log.storage import Storage
-from eddyline.log.tagged import TaggedStream, TagReading, has_tags
+from eddyline.log.tagged import TaggedStream, TagReading
+from eddyline.log.tags_in_log import has_tags
 from eddyline.sources.arrival import UPDATE_STATEMENT, Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.horizon import horizons
@@ -357,7 +358,10 @@ class Ingest:
 
     def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table | None, int, list[Reject]]:
         """The rows of the log for some of the input, those of tags, how many tuples are new, and what does not fit."""
-        rows = Rows(extent, chunks, self._arrival_tick())
+        found = self._beside(extent, chunks)
+        if found is not None:
+            return *found, found[0].num_rows, []
+        rows = Rows(extent, [_among(chunk) for chunk in chunks], self._arrival_tick())
         state = self._state(extent.name)
         settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
         if settled is not None or rows.revisions.any():
@@ -379,6 +383,18 @@ class Ingest:
             )
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, tags, int((rows.inserts & ~late).sum()), rejects
+
+    def _beside(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table] | None:
+        """New tuples, and the tags that have come beside them; None if there is more to it, or less."""
+        (chunk, *more) = chunks
+        if chunk.beside is None or more or extent.key or not chunk.num_rows:
+            return None
+        rows, state = Rows(extent, chunks, self._arrival_tick()), self._state(extent.name)
+        tagged = self._tags_of(extent, now=True)
+        late = rows.tick < horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
+        if tagged is None or not rows.inserts.all() or late.any():
+            return None
+        return tagged.marked_beside(rows.plain(state, late, chunk.beside.up_to(len(rows))), chunk.beside, state)
 
     def active_tags(self, extent: Extent) -> set[int]:
         """The numbers of the tags of a stream that may cover tuples which are to come."""
@@ -436,6 +452,10 @@ class Ingest:
                     stored = stored.drop_columns([DIFF, OP, *nothing])
                 segments.append(segment_of(path, self._storage.write_table(path, stored), rows))
         return segments
+
+
+def _among(chunk: Chunk) -> Chunk:
+    return chunk if chunk.beside is None else chunk.beside.among(chunk)
 
 
 def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -54,10 +54,13 @@ class Rows:
         self.revisions = self.replaces | self.deletes
         self.has_tick = self.has_tick | upserts  # the time of its arrival is its own
 
-    def plain(self, state: StreamState, late: Array) -> pa.Table:
-        """The rows of the log if nothing is revised, without those that come too late."""
+    def plain(self, state: StreamState, late: Array, others: Array | int = 0) -> pa.Table:
+        """The rows of the log if nothing is revised, without those that come too late.
+
+        `others`: how many more there are up to each, whose places in the log are left free.
+        """
         table = log_table(
-            seq=state.last_seq + _counted(~late),
+            seq=state.last_seq + _counted(~late) + others,
             index=state.last_index + _counted(self.inserts & ~late),
             tick=self.tick,
             diff=self.inserts.astype(np.int8),

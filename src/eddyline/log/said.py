@@ -27,7 +27,7 @@ from eddyline.log.journal import StreamState
 from eddyline.log.rows import log_table
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, SEQ, SYSTEM, TAG, TICK, Segment
 from eddyline.log.storage import Storage, as_texts
-from eddyline.log.tagged import tags_in, tags_of_tuples
+from eddyline.log.tags_in_log import tags_in, tags_of_tuples
 
 _HISTORY = "$tags"
 _SCHEMA = arrow_schema(TAG_HISTORY_SCHEMA)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import pickle
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
@@ -23,9 +22,8 @@ import pyarrow.compute as pc
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
-from eddyline.algebra.tag_places import HERE, number_of, told_apart
+from eddyline.algebra.tag_places import number_of, told_apart
 from eddyline.catalog.extent import Extent
-from eddyline.columnar.types import arrow_schema
 from eddyline.errors import InvalidTag
 from eddyline.log.carried import Carried, numbered, told_by
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
@@ -33,15 +31,16 @@ from eddyline.log.detached import DETACH, detachment
 from eddyline.log.isolated import Isolated, Run, Said, said_by
 from eddyline.log.journal import StreamState
 from eddyline.log.picking import Picking
-from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK, Segment
+from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK
 from eddyline.log.storage import Storage
+from eddyline.log.tags_in_log import marks_in_log, tuples_and_tags
+from eddyline.sources.tags_beside import TagsBeside
 
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
 #: what stands in place of it where an attachment has become a tag
 _MADE = "MADE"
-_NONE = pa.array([], pa.int64())
 _NO_TEXT = pa.scalar(None, pa.string())
 _SYSTEM = [SEQ, INDEX, TICK, DIFF, OP, TAG]
 #: of so many different words it is known what they mean
@@ -109,7 +108,7 @@ class TaggedStream:
         latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
         self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
-        for rows in () if first is None else _since(first, state, storage, extent):
+        for rows in () if first is None else tuples_and_tags(first, state, storage, extent):
             self._covered(rows, _Kinds(rows), lambda place, problem: None, again=True)
         self._coverage.made.clear()
         self._coverage.forget_before(extent.horizon(state.top))
@@ -141,7 +140,7 @@ class TaggedStream:
         """
         rows = _with_times(rows, has_tick, state.top)
         kinds = _Kinds(rows)
-        self._reach_back(rows, kinds, state)
+        self._reach_back(rows.column(TICK).to_numpy()[kinds.new], state)
         wrong: list[int] = []
 
         def refused(place: int, problem: InvalidTag) -> None:
@@ -165,10 +164,50 @@ class TaggedStream:
         others = rows.filter(pc.not_equal(rows.column(DIFF), 0))
         return others, _written(rows.drop_columns([MARKS, PLACES]), kinds.tags, told)
 
-    def _reach_back(self, rows: pa.Table, kinds: _Kinds, state: StreamState) -> None:
-        """Tags are at hand that may cover the tuples that come late, and stay so until all have come."""
+    def marked_beside(self, tuples: pa.Table, tags: TagsBeside, state: StreamState) -> tuple[pa.Table, pa.Table] | None:
+        """The same of new tuples that stand in the log already apart from their tags, if each tag is through before
+        the next one comes; None if there is more to it."""
+        index, tick = (tuples.column(name).to_numpy() for name in (INDEX, TICK))
+        self._reach_back(tick, state)
+        stretch = Stretch.of(tuples.select(self._extent.schema.names), index, tick)
+        isolated = Isolated.said_in(tags.tags.tag, tags.before, index, self._said)
+        if not isolated.simple.all() or not self._coverage.is_without(stretch):
+            return None
+        ticks = tags.tags.tick.to_numpy() if tags.tags.tick.null_count == 0 else tick[tags.before]
+        lasts = index[tags.before] - 1
+        run = Run(0, len(tags), ticks, lasts, self._between(int(lasts[0])))
+        silent = isolated.silent(run, tick)
+        carried, told = isolated.carried(run, 0, len(stretch), tick, silent), isolated.told(run, silent)
+        self._went_through(run)
+        self._coverage.passed(stretch)
+        latest = int(tick.max())
+        self._coverage.forget_before(self._extent.horizon(latest if state.top is None else max(latest, state.top)))
+        places = np.arange(len(tags))
+        if silent.all():
+            return _with(tuples, carried), _written(tuples.slice(0, 0), places[:0], Carried.nothing(0))
+        rows = pa.table(
+            {
+                SEQ: pa.array(state.last_seq + 1 + tags.before + places),
+                INDEX: pa.array(lasts),
+                TICK: pa.array(ticks),
+                DIFF: pa.repeat(pa.scalar(0, pa.int8()), len(tags)),
+                OP: pa.repeat("#", len(tags)),
+                TAG: tags.tags.tag,
+            }
+        )
+        return _with(tuples, carried), _written(rows, places, told)
+
+    def _went_through(self, run: Run) -> None:
+        """The tags of a run have covered what they can."""
+        if len(run.lasts) > 1:
+            self._last, self._since = int(run.lasts[-1]), 0
+
+    def _reach_back(self, came: Array, state: StreamState) -> None:
+        """Tags are at hand that may cover the tuples that come late, and stay so until all have come.
+
+        `came`: the ticks of the new tuples.
+        """
         forgotten = self._coverage.forgotten
-        came = rows.column(TICK).to_numpy()[kinds.new]
         lowest = int(came.min()) if len(came) else None
         if lowest is not None and forgotten is not None and lowest < forgotten:
             self._put_together(state, lowest)
@@ -233,7 +272,7 @@ class TaggedStream:
                     silent = isolated.silent(run, tick)
                     parts.append(isolated.carried(run, done, behind, tick[done:behind], silent))
                     told.append(isolated.told(run, silent))
-                self._last, self._since = (int(lasts[end - 1]), 0) if end > at + 1 else (self._last, self._since)
+                self._went_through(run)
                 self._coverage.passed(stretch.slice(done, behind))
                 done, at = behind, end
                 continue
@@ -373,76 +412,6 @@ def _written(rows: pa.Table, places: Array, told: Carried) -> pa.Table:
     tags = rows.select(_SYSTEM).take(pa.array(places[kept]))
     words = pc.if_else(pa.array(statements[kept]), _one(tags.column(TAG)).cast(pa.string()), _NO_TEXT)
     return _with(tags.set_column(_SYSTEM.index(TAG), TAG, words), told.take(pa.array(kept)))
-
-
-def has_tags(state: StreamState) -> bool:
-    """Whether there has ever been a tag in what a stream retains."""
-    return any(segment.tags or segment.marked for segment in state.segments)
-
-
-def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) -> pa.Table:
-    """The marks of those of some tuples that have any, by index: also where the tags stand, and the tuple's tick."""
-    nothing = pa.array([], pa.string())
-    found = [pa.table({SEQ: _NONE, INDEX: _NONE, TICK: _NONE, MARKS: nothing, PLACES: nothing})]
-    wanted = pa.array(indexes, pa.int64())
-    for segment in segments if len(indexes) else ():
-        has_marks = segment.marked and not segment.only_tags
-        if has_marks and segment.index[0] <= indexes[-1] and indexes[0] <= segment.index[1]:
-            table = storage.read_table(segment.path, [SEQ, INDEX, TICK, DIFF, MARKS, PLACES])
-            table = table.filter(pc.greater(table.column(DIFF), 0)).drop_columns([DIFF])
-            found.append(table.filter(pc.is_in(table.column(INDEX), value_set=wanted)))
-    together = pa.concat_tables(found).sort_by([(INDEX, "ascending"), (SEQ, "ascending")])
-    index = together.column(INDEX).to_numpy()
-    last = np.ones(len(index), bool)
-    last[:-1] = index[1:] != index[:-1]
-    latest = together.filter(pa.array(last)).drop_columns([SEQ])  # tags may have been taken back since it came
-    return latest.filter(pc.is_valid(latest.column(MARKS)))
-
-
-def _since(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:
-    """The new tuples and tags of a log from a place on, in order: a segment of tuples at a time, with the tags that
-    stand among them."""
-    wanted = [each for each in state.segments if each.seq[1] >= first and not each.minus]
-    tags = deque(sorted((each for each in wanted if each.only_tags), key=lambda each: each.seq))
-    system = [SEQ, INDEX, TICK, DIFF, OP, TAG]
-    columns = [*system, *arrow_schema(extent.schema).names]
-    read: list[pa.Table] = []
-    for segment in sorted((each for each in wanted if not each.only_tags), key=lambda each: each.seq):
-        while tags and tags[0].seq[0] <= segment.seq[1]:
-            read.append(tags_in(storage, tags.popleft()))
-        rows = storage.read_table(segment.path, columns)
-        among = [each.filter(pc.less_equal(each.column(SEQ), segment.seq[1])) for each in read]
-        read = [each.filter(pc.greater(each.column(SEQ), segment.seq[1])) for each in read]
-        yield _in_order([rows, *among])
-    read += [tags_in(storage, segment) for segment in tags]
-    if read:
-        nothing = pa.table([pa.array([], field.type) for field in arrow_schema(extent.schema)], extent.schema.names)
-        yield _in_order([nothing, *read])
-
-
-def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
-    missing = pa.table({MARKS: pa.array([], pa.string()), PLACES: pa.array([], pa.string())})
-    return pa.concat_tables([*parts, missing], promote_options="default").sort_by(SEQ)
-
-
-def tags_in(storage: Storage, segment: Segment) -> pa.Table:
-    """The rows of a segment of tags, as those of others are but without columns of the stream."""
-    table = storage.read_table(segment.path)
-    names = [SEQ, INDEX, TICK, DIFF, OP, TAG, *((MARKS, PLACES) if segment.marked else ())]
-    same = {DIFF: pa.scalar(0, pa.int8()), OP: pa.scalar("#"), TAG: pa.scalar(None, pa.string())}
-    columns = [
-        table.column(name) if name in table.column_names else pa.repeat(same[name], table.num_rows) for name in names
-    ]
-    return pa.table(columns, names)
-
-
-def tags_of_tuples(rows: pa.Table) -> pa.Table:
-    """The tags of which new tuples are all that the log has: where they stand, and what they say."""
-    alone = pc.and_(pc.is_valid(rows.column(MARKS)), pc.is_null(rows.column(PLACES)))
-    found = rows.select([SEQ, INDEX, TICK, MARKS]).filter(pc.and_(alone, pc.equal(rows.column(OP), "+")))
-    for at, name in enumerate((SEQ, INDEX)):
-        found = found.set_column(at, name, pc.subtract(found.column(name), 1))
-    return found.append_column(PLACES, pa.repeat(pa.scalar(HERE), found.num_rows))
 
 
 def _with_times(rows: pa.Table, has_tick: Array, top: int | None) -> pa.Table:

@@ -162,7 +162,7 @@ def sure_rows(columns: Columns, intake: BatchIntake, file: str) -> tuple[Chunk, 
     )
     doubtful = np.flatnonzero(doubt)
     if len(doubtful):
-        chunk = _filtered(chunk, pa.array(~doubt))
+        chunk = filtered(chunk, pa.array(~doubt))
     may_not_fit = kinds.revises if extent.retain is None else ~doubt
     if columns.text is not None and may_not_fit.any():
         said = may_not_fit & ~doubt
@@ -223,7 +223,8 @@ def _ticks(times: pa.Array, intake: BatchIntake) -> pa.Array:
     return ticks_of(times, kind_of(intake.extent.schema.fields[intake.time].type), intake.tick_micros)
 
 
-def _filtered(chunk: Chunk, keep: pa.Array) -> Chunk:
+def filtered(chunk: Chunk, keep: pa.Array) -> Chunk:
+    """Some of the rows."""
     return replace(
         chunk,
         values=chunk.values.filter(keep),

@@ -6,7 +6,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,9 @@ from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.sources.arrival import Arrival, Reject
 from eddyline.sources.in_place import InPlace
+
+if TYPE_CHECKING:
+    from eddyline.sources.tags_beside import TagsBeside
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +38,16 @@ class Chunk:
     rejects: tuple[Reject, ...]  # the rows of this stretch of the file that did not fit
     bytes_read: int  # of the whole pass so far
     stays: InPlace | None = None  # where the rows are, if they stay there
+    beside: TagsBeside | None = None  # tags that stand among the rows, and come beside them
 
     @property
     def num_rows(self) -> int:
         return len(self.op)
+
+    @property
+    def given(self) -> int:
+        """How many rows and tags it tells of, whether they fit or not."""
+        return self.num_rows + (0 if self.beside is None else len(self.beside)) + len(self.rejects)
 
     @property
     def last_line(self) -> int:

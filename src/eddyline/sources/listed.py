@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 #: the tuples that a tag is on, as a stretch of some, and what stands for it where all are alike
-_STRETCH = r'"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"'
+_STRETCH = r'(?s)^(?P<before>.*)"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"(?P<behind>.*)$'
 ANY_STRETCH = '"tuples":"1-1"'
 
 
@@ -53,5 +53,6 @@ def _listed_in(texts: pa.Array) -> Listed:
         pc.fill_null(pc.struct_field(found, name).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         for name in ("first", "last")
     )
-    words = pc.replace_substring_regex(texts, _STRETCH, ANY_STRETCH)
+    before, behind = (pc.struct_field(found, name) for name in ("before", "behind"))
+    words = pc.coalesce(pc.binary_join_element_wise(before, behind, ANY_STRETCH), texts)
     return Listed(words.dictionary_encode(), first, last)

@@ -8,6 +8,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from eddyline.algebra.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER_BITS, INTERVAL, STRING, TIMESTAMP, DataType
 from eddyline.errors import NotSupported
 from eddyline.sources.limits import bounds, in_utc, narrowed, scaled
@@ -132,3 +134,17 @@ def _array_from_native(type_: DataType, convert_element: Converter) -> Converter
         return tuple([None if element is None else convert_element(element) for element in value])
 
     return convert
+
+
+def plain_value(value: Any) -> Any:
+    """The Python value for one of numpy's, and None for what pandas takes for missing."""
+    if isinstance(value, np.generic):
+        # Finer than microseconds, numpy gives its moments and durations as integers.
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]")
+        elif isinstance(value, np.timedelta64):
+            value = value.astype("timedelta64[us]")
+        return value.item()
+    if isinstance(value, np.ndarray | tuple):
+        return [plain_value(element) for element in value]
+    return None if type(value).__name__ in ("NaTType", "NAType") else value

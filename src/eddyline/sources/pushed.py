@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,41 +13,67 @@ import pyarrow.compute as pc
 
 from eddyline.catalog.extent import Extent
 from eddyline.errors import DuplicateName, TypeMismatch, UnknownColumn, nearest
-from eddyline.sources.arrival import DELETE, TAG, Arrival
+from eddyline.sources.arrival import DELETE, INSERT, TAG, Arrival
 from eddyline.sources.batch_intake import BatchIntake, Stretch
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import OP, REF, RESERVED, ColumnPlan
 from eddyline.sources.columns import TAG as TAG_COLUMN
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.intake import BadRow
-from eddyline.sources.native_value import native_converter
+from eddyline.sources.native_value import native_converter, plain_value
 from eddyline.sources.parquet_batches import take_batch
+from eddyline.sources.pushed_tags import FILE as TAGS_FILE
+from eddyline.sources.pushed_tags import tags_beside
 
 #: what stands in place of a file's name
 FILE = "push"
 _PUSHABLE = "push a list of rows, an Arrow table or a pandas frame"
 
 
-def chunk_of(extent: Extent, rows: Any, tick_micros: int, turns: int = 0) -> Chunk:
+def chunk_of(extent: Extent, rows: Any, tick_micros: int, turns: int = 0, tags: Any = None) -> Chunk:
     """The rows as a chunk; those that do not fit are its rejects, with their position from 1 as line.
 
     `rows` is an Arrow table or record batch, a pandas frame, or an iterable of dicts (columns by name), tuples and
     lists (columns in the order of the schema). `turns` says how many rows of a sensed stream came before: they give it
     its ticks where it has no time of its own. Columns that do not fit raise, and then nothing has been pushed.
+
+    `tags`, in any of these forms, stand among the rows: each has a `_tag`, and in `_before` the number of the row that
+    it stands in front of, from 1; one more than there are rows is behind them all.
     """
+    rows = _as_table(rows)
+    found = _chunk(extent, rows, tick_micros, turns, FILE)
+    if tags is None:
+        return found
+    size = rows.num_rows if isinstance(rows, pa.Table) else int(found.last_line)
+    beside, wrong = tags_beside(
+        extent, _as_table(tags), size, found, lambda table: _chunk(extent, table, tick_micros, 0, TAGS_FILE)
+    )
+    return replace(found, beside=beside if len(beside) else None, rejects=(*found.rejects, *wrong))
+
+
+def taken_turns(chunk: Chunk) -> int:
+    """How many of the rows that were pushed have taken their site's turn in an acquisition, also if they do not fit."""
+    rejected = sum(reject.file == FILE for reject in chunk.rejects)
+    return int(pc.sum(pc.equal(chunk.op, INSERT)).as_py() or 0) + rejected
+
+
+def _chunk(extent: Extent, rows: Any, tick_micros: int, turns: int, file: str) -> Chunk:
     intake = BatchIntake(extent, RowConversion(extent.schema, native_converter), tick_micros, turns)
-    intake.file = FILE
-    stretch = Stretch(intake, FILE)
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    elif _is_frame(rows):
-        rows = _from_frame(rows)
+    intake.file = file
+    stretch = Stretch(intake, file)
     if isinstance(rows, pa.Table):
         return stretch.chunk(_take_table(rows, stretch), 0)
     if not isinstance(rows, Iterable):
         raise TypeMismatch(f"what is pushed to {extent.name} is no rows: {rows!r:.60}", hint=_PUSHABLE)
     _Rows(extent, stretch).take([rows] if isinstance(rows, Mapping) else rows)
     return stretch.chunk([], 0)
+
+
+def _as_table(rows: Any) -> Any:
+    """A batch or frame as a table, if it can be one; whatever else it is as it is."""
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    return _from_frame(rows) if _is_frame(rows) else rows
 
 
 # -- tables and frames ------------------------------------------------------------------------------------------------
@@ -155,7 +182,7 @@ class _Rows:
         spelled = self._known.get(names)
         if spelled is None:
             spelled = self._known[names] = dict(zip(_found(self._extent, names), names, strict=True))
-        given = {key: _plain(row[name]) for key, name in spelled.items()}
+        given = {key: plain_value(row[name]) for key, name in spelled.items()}
         op = given.get(OP)
         if not (isinstance(op, str) and op.strip() in (DELETE, TAG)):
             for key, declared in zip(self._keys, self._extent.schema.names, strict=True):
@@ -172,7 +199,7 @@ class _Rows:
             if len(row) != width:
                 intake.lost()
                 raise BadRow(f"too {'few' if len(row) < width else 'many'} fields: {len(row)} instead of {width}")
-            return intake.row(number, None, None, None, [_plain(value) for value in row])
+            return intake.row(number, None, None, None, [plain_value(value) for value in row])
 
         return arrival
 
@@ -180,17 +207,3 @@ class _Rows:
 def _said(row: Any) -> Callable[[], str]:
     plain = dict(row) if isinstance(row, Mapping) else list(row)
     return lambda: json.dumps(plain, default=str, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    """The Python value for one of numpy's, and None for what pandas takes for missing."""
-    if isinstance(value, np.generic):
-        # Finer than microseconds, numpy gives its moments and durations as integers.
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[us]")
-        elif isinstance(value, np.timedelta64):
-            value = value.astype("timedelta64[us]")
-        return value.item()
-    if isinstance(value, np.ndarray | tuple):
-        return [_plain(element) for element in value]
-    return None if type(value).__name__ in ("NaTType", "NAType") else value

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from eddyline.algebra.expression import Column
 from eddyline.algebra.marks import STIX
-from eddyline.algebra.tag_matches import ALL_OF_ONE, ALL_OF_OTHER, BOTH, ONE, OTHER, PAIR, TAGS, TagMatches
+from eddyline.algebra.tag_matches import (
+    ALL_OF_ONE,
+    ALL_OF_OTHER,
+    BOTH,
+    ONE,
+    ONE_KEY,
+    OTHER,
+    OTHER_KEY,
+    TAGS,
+    TagMatches,
+)
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.desired import Desired
@@ -77,7 +87,7 @@ def _tags(node: TagMatches, sides: list[Frame], widths: list[int]) -> Frame:
             "_i",
             "_x",
             f"CAST({_field(1)} AS BIGINT) AS _o",
-            f"{_field(2)} AS _k",
+            f"CAST({_field(2)} AS BIGINT) AS _k",
             f"{_field(3)} AS _c",
             f"{_field(4)} AS _w",
             f"{_field(5)} AS _t",
@@ -92,20 +102,33 @@ def _seen(node: TagMatches, side: str = "_s", index: str = "_i", tick: str = "_x
     return f"{tick} >= _px - {length} AND {tick} <= _px AND ({before})"
 
 
+def _meeting(node: TagMatches, own: Frame, others: Frame, condition: str = "TRUE") -> Frame:
+    """Tuples with those that are in their windows, and satisfy a condition.
+
+    Windows are no longer than a stretch of ticks, so the stretch of a tuple and the one before it have all that they
+    can have: others are looked up by their stretches, instead of comparing each with each.
+    """
+    stretch, earliest = node.reach + 1, f"(_px - {node.reach}L)"
+    near = f"sequence({earliest} - pmod({earliest}, {stretch}L), _px - pmod(_px, {stretch}L), {stretch}L)"
+    reaching = own.selectExpr("*", f"explode({near}) AS _near")
+    placed = others.selectExpr("*", f"_x - pmod(_x, {stretch}L) AS _at")
+    return joined(reaching, placed, f"_near = _at AND {condition} AND {_seen(node)}")
+
+
 def _matching(node: TagMatches, sides: list[Frame], widths: list[int], tags: Frame, ticks: Spans) -> Frame:
     """The pairs of matching tags for each tuple in question: `_ps`, `_pi`, `_px`, and the keys of both tags."""
     own = tags.where(ticks.condition("_x")).selectExpr(
         "_s AS _ps", "_i AS _pi", "_x AS _px", "_k AS _own", "_c AS _own_c", "_w AS _own_w"
     )
     others = tags.select("_s", "_i", "_x", "_k", "_c", "_w")
-    met = joined(own, others, f"_s = 1 - _ps AND {_seen(node)}")
+    met = _meeting(node, own, others, "_s = 1 - _ps")
     first, second = (f"CASE WHEN _ps = {side} THEN _own{{0}} ELSE _{{1}} END" for side in (0, 1))
     pairs = met.selectExpr(
         "_ps",
         "_pi",
         "_px",
-        f"{first.format('', 'k')} AS _ka",
-        f"{second.format('', 'k')} AS _kb",
+        f"{first.format('', 'k')} AS {ONE_KEY}",
+        f"{second.format('', 'k')} AS {OTHER_KEY}",
         f"{first.format('_c', 'c')} AS {ONE}",
         f"{second.format('_c', 'c')} AS {OTHER}",
         f"{first.format('_w', 'w')} AS _wa",
@@ -114,7 +137,7 @@ def _matching(node: TagMatches, sides: list[Frame], widths: list[int], tags: Fra
     if node.counted is None:
         contents = pairs.select(ONE, OTHER).distinct()
         close = contents.selectExpr(ONE, OTHER, f"{spark_sql(node.compared, _as_named)} AS _close").where("_close")
-        return pairs.join(close, [ONE, OTHER]).select("_ps", "_pi", "_px", "_ka", "_kb")
+        return pairs.join(close, [ONE, OTHER]).select("_ps", "_pi", "_px", ONE_KEY, OTHER_KEY)
     return _by_objects(node, sides, widths, pairs)
 
 
@@ -133,7 +156,7 @@ def _by_objects(node: TagMatches, sides: list[Frame], widths: list[int], pairs: 
         "_s", "_i", "_x", f"{_field(1)} AS _one", f"{_field(2)} AS _two", f"CAST({_field(3)} AS BIGINT) AS _n"
     )
     who = pairs.select("_ps", "_pi", "_px").distinct()
-    met = joined(who, counts, _seen(node))
+    met = _meeting(node, who, counts)
     sums = grouped(met, ["_ps", "_pi", "_one", "_two"], ["CAST(sum(_n) AS BIGINT) AS _sum"])
     for one, two, name in (("_wa", "_wb", BOTH), ("_wa", "_wa", ALL_OF_ONE), ("_wb", "_wb", ALL_OF_OTHER)):
         known = sums if one != two else sums.where("_one = _two")
@@ -142,17 +165,21 @@ def _by_objects(node: TagMatches, sides: list[Frame], widths: list[int], pairs: 
         on = f"_ps = _qs AND _pi = _qi AND {one} = _q1 AND {two} = _q2"
         pairs = joined(pairs, named, on, "left").selectExpr(*columns, f"coalesce(_q{name}, 0L) AS {name}")
     close = pairs.selectExpr("*", f"{spark_sql(node.compared, _as_named)} AS _close")
-    return close.where("_close").select("_ps", "_pi", "_px", "_ka", "_kb")
+    return close.where("_close").select("_ps", "_pi", "_px", ONE_KEY, OTHER_KEY)
 
 
 def _objects(node: TagMatches, matches: Frame, tags: Frame) -> Frame:
     """The objects of both windows that carry the tags of each match, and what stands in front of them."""
     # a tuple carries a tag once, whatever of it the tag is on
     carried = grouped(tags, ["_s", "_i", "_x", "_k"], ["min(_o) AS _o", "max(_t) AS _t"])
-    met = joined(matches, carried, f"((_s = 0 AND _k = _ka) OR (_s = 1 AND _k = _kb)) AND {_seen(node)}")
-    match = "PARTITION BY _ps, _pi, _ka, _kb"
+    of_side = [
+        joined(matches, carried.where(f"_s = {side}"), f"_k = {key} AND {_seen(node)}")
+        for side, key in enumerate((ONE_KEY, OTHER_KEY))
+    ]
+    met = of_side[0].unionAll(of_side[1])
+    match = f"PARTITION BY _ps, _pi, {ONE_KEY}, {OTHER_KEY}"
     counted = met.selectExpr(
-        *("_ps", "_pi", "_px", "_ka", "_kb", "_s", "_i"),
+        *("_ps", "_pi", "_px", ONE_KEY, OTHER_KEY, "_s", "_i"),
         f"count(CASE WHEN _s = 0 THEN 1 END) OVER ({match}) AS _lefts",
         f"count(*) OVER ({match}) AS _all",
         *(
@@ -164,7 +191,7 @@ def _objects(node: TagMatches, matches: Frame, tags: Frame) -> Frame:
     lefts = "CASE WHEN _lefts = 1 THEN '1' ELSE concat('1-', CAST(_lefts AS STRING)) END"
     last = "CAST(_all AS STRING)"
     rights = f"CASE WHEN _all = _lefts + 1 THEN {last} ELSE concat(CAST(_lefts + 1 AS STRING), '-', {last}) END"
-    return counted.selectExpr("*", f"concat(_ka, _kb) AS {PAIR}").selectExpr(
+    return counted.selectExpr(
         "_ps AS _k0",
         "_pi AS _k1",
         f"{spark_sql(node.numbered, _as_named)} AS {_MATCH}",

@@ -10,7 +10,7 @@ from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.first_tags import CARRIED
 from eddyline.algebra.tag import TagFunction
 from eddyline.algebra.tag_groups import LABEL, RUNS
-from eddyline.algebra.tag_matches import ALL_OF_ONE, ALL_OF_OTHER, BOTH, ONE, OTHER, PAIR, TAGS
+from eddyline.algebra.tag_matches import ALL_OF_ONE, ALL_OF_OTHER, BOTH, ONE, ONE_KEY, OTHER, OTHER_KEY, TAGS
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, DataType
 from eddyline.algebra.user_function import UserCall, UserFunction
 from eddyline.kernels import first_tags as firsts
@@ -61,7 +61,8 @@ def comparing(function: TagFunction) -> tuple[UserCall, UserCall | None]:
 
 def number_of_match() -> UserCall:
     """A number that stands for two tags."""
-    return call(made("numbered", (STRING,), BIGINT, matches.numbered), Column(PAIR, STRING))
+    both = (Column(key, BIGINT) for key in (ONE_KEY, OTHER_KEY))
+    return call(made("paired", (BIGINT, BIGINT), BIGINT, matches.paired), *both)
 
 
 def _dividing(untagged: bool, comparison: Comparison) -> Callable[..., Any]:
