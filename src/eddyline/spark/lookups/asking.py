@@ -95,6 +95,8 @@ class Lookups:
 
     def see(self, queries: Iterable[Standing], results: Results) -> None:
         """Take in who waits after a batch."""
+        if not self._tables:
+            return
         waiting: dict[str, list[StageResult]] = {}
         for query in queries:
             if not results.stages.get(query.name, StageResult()).failed:
@@ -104,8 +106,7 @@ class Lookups:
         with self._news:
             for name, table in self._tables.items():
                 table.waiting = waiting.get(name, [])
-        if self._tables:
-            self._poke()
+        self._poke()
 
     def count(self, stage: Stage, view: Batch, result: StageResult) -> None:
         """Take in how many tuples a batch has brought to a look-up, and how many of them have begun to wait.
