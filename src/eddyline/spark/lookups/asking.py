@@ -263,8 +263,7 @@ class Lookups:
     def _failed(self, table: Table, group: Group, came: Came) -> None:
         """Later again; and in halves, for it may be a single key that cannot be asked for.
 
-        Halves of halves are asked for only if there are others that get answers: else nobody is there, and it would not
-        help to ask in many small calls.
+        If others get answers, the halves are asked for soon. Else nobody may be there at all, and the pauses go on to double.
         """
         table.costs.failed(came.seconds, time.time())
         if came.failed != table.said:
@@ -275,10 +274,11 @@ class Lookups:
         # when patience is at its end, it is said so then
         group.due = min(time.time() + pause, max(time.time(), group.since + table.lookup.patience))
         somebody_is_there = table.answered >= group.born
-        if group.keys.count > 1 and (somebody_is_there if group.is_half else group.failures >= _SPLIT):
+        if group.keys.count > 1 and (group.is_half or group.failures >= _SPLIT):
             table.groups.remove(group)
-            halves = group.keys.halves()
-            table.groups += [Group(half, group.since, group.due, born=time.time(), is_half=True) for half in halves]
+            failures = 0 if somebody_is_there else group.failures
+            for half in group.keys.halves():
+                table.groups.append(Group(half, group.since, group.due, failures, born=time.time(), is_half=True))
 
     def _scan(self, table: Table, now: float) -> Job:
         table.scanning = True
