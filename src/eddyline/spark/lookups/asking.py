@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0
 #: of a group that has failed so often, each half is asked for by itself
 _SPLIT = 2
+#: pauses are doubled so often at most
+_DOUBLED = 20
 #: seconds before it is tried again to find out which keys are wanted
 _FIND_AGAIN = 0.5
 Job = Callable[[], None]
@@ -215,6 +217,7 @@ class Lookups:
             except Exception as problem:
                 failed = True
                 self._tell(table, problem)
+            found_at = time.time()
             with self._news:
                 table.finding, table.vain_finds = False, table.vain_finds + 1 if failed else 0
                 if failed:
@@ -222,7 +225,7 @@ class Lookups:
                 if table.known.whole:  # a scan has come before it
                     table.dropped |= {keys.path for keys in groups}
                 else:
-                    table.groups += [Group(keys, time.time()) for keys in groups]
+                    table.groups += [Group(keys, found_at, born=found_at) for keys in groups]
             if failed:
                 self.refresh()
 
@@ -263,13 +266,13 @@ class Lookups:
     def _failed(self, table: Table, group: Group, came: Came) -> None:
         """Later again; and in halves, for it may be a single key that cannot be asked for.
 
-        If others get answers, the halves are asked for soon. Else nobody may be there at all, and the pauses go on to double.
+        If others get answers, the halves are asked for soon; else nobody may be there at all, and pauses go on to double.
         """
         table.costs.failed(came.seconds, time.time())
         if came.failed != table.said:
             table.said = came.failed
             self._on_trouble(f"{came.failed}; asking again, and who needs it waits")
-        pause = min(FIRST_PAUSE * 2**group.failures, LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2.0 ** min(group.failures, _DOUBLED), LONGEST_PAUSE)
         group.failures += 1
         # when patience is at its end, it is said so then
         group.due = min(time.time() + pause, max(time.time(), group.since + table.lookup.patience))

@@ -33,7 +33,7 @@ class Group:
     due: float = 0.0
     failures: int = 0
     at_work: bool = False
-    born: float = 0.0  # of a part of a group that has failed, when it became that
+    born: float = 0.0  # when it became a group, or a part of one that had failed
     is_half: bool = False
 
 
