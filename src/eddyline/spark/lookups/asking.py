@@ -266,7 +266,7 @@ class Lookups:
     def _failed(self, table: Table, group: Group, came: Came) -> None:
         """Later again; and in halves, for it may be a single key that cannot be asked for.
 
-        If others get answers, the halves are asked for soon; else nobody may be there at all, and pauses go on to double.
+        If others get answers, halves are asked for soon; else nobody may be there at all, and pauses go on to double.
         """
         table.costs.failed(came.seconds, time.time())
         if came.failed != table.said:
