@@ -19,7 +19,7 @@ from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.alike import Alike
 from eddyline.errors import DuplicateName, EddylineError, SyntaxProblem, UnknownColumn
 from eddyline.language import parse_piece, parse_script, pieces, to_sql
-from eddyline.spark.engine import shared_shape
+from eddyline.spark.shapes import shared_shape
 from laws.without_spark import kernels_alone
 
 STREAM = (

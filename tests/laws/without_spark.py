@@ -30,6 +30,7 @@ from eddyline.spark.engine import Engine
 from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import LanesInTurn
+from eddyline.spark.lookups.asking import Lookups, LookupsInTurn
 from eddyline.spark.revising import Revision
 from eddyline.spark.tags.conditions import condition
 from eddyline.spark.tags.report import line_of
@@ -144,7 +145,9 @@ def _merged(spark: object, storage: Storage, merges: Sequence[Merge]) -> list[in
 
 @contextmanager
 def kernels_alone(
-    policy: Callable[[], Policy | None] = lambda: None, corrections: Callable[[], Corrections] = Corrections
+    policy: Callable[[], Policy | None] = lambda: None,
+    corrections: Callable[[], Corrections] = Corrections,
+    lookups: Callable[..., Lookups] = LookupsInTurn,
 ) -> Iterator[None]:
     """Engines that are made inside start no Spark. A stage that the kernel does not take fails.
 
@@ -162,6 +165,7 @@ def kernels_alone(
         stack.enter_context(patch("eddyline.spark.tags.report.idle_lines", _idle_lines))
         stack.enter_context(patch("eddyline.spark.engine.run_merges", _merged))
         stack.enter_context(patch("eddyline.spark.engine.Lanes", LanesInTurn))
+        stack.enter_context(patch("eddyline.spark.engine.Lookups", lookups))
         stack.enter_context(patch("eddyline.database.core.Policy", policy))
         stack.enter_context(patch("eddyline.spark.executor.Corrections", corrections))
         stack.enter_context(patch("eddyline.log.storage._sync", lambda path: None))

@@ -6,7 +6,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from eddyline.algebra import first_tags, relational, revision, sharing, stream, tag, tag_groups, tag_matches, window
+from eddyline.algebra import (
+    first_tags,
+    relational,
+    remote,
+    revision,
+    sharing,
+    stream,
+    tag,
+    tag_groups,
+    tag_matches,
+    window,
+)
 from eddyline.algebra.expression import Column, Named
 from eddyline.algebra.naming import sql_text
 from eddyline.algebra.node import Operator, WindowOp
@@ -117,6 +128,7 @@ _ARGUMENTS: dict[type[Operator], Callable[[Any], tuple[str, ...]]] = {
     stream.DStream: lambda n: (),
     window.OneRow: lambda n: (),
     window.Scan: lambda n: (*(() if n.interval is None else (_tick(n.interval),)), f'"{n.table}"'),
+    remote.Remote: lambda n: (f'"{n.table}"', f'"{n.key}"'),
     window.TimeWindow: lambda n: (
         f"(TimeScope {_tick(n.scope.start)} {_tick(n.scope.end)})",
         _tick(n.slide),

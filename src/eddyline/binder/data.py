@@ -70,9 +70,11 @@ def _known_extent(catalog: Catalog, name: syntax.Name) -> Extent:
 
 def _insert(node: syntax.InsertRows, catalog: Catalog) -> Insert:
     extent = _known_extent(catalog, node.this)
-    if not extent.is_stream and extent.format is not None:
+    if not extent.is_stream and (extent.format is not None or extent.lookup is not None):
         raise NotSupported(
-            f"{extent.name} is stored elsewhere ({extent.format})", position_of(node.this), "change it there"
+            f"{extent.name} is stored elsewhere ({extent.format or 'lookup'})",
+            position_of(node.this),
+            "change it there",
         )
     fields = extent.schema.fields
     places = list(range(len(fields)))

@@ -8,6 +8,8 @@ from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
 from eddyline.binder.duration import duration_ticks, interval_ticks, text_in_ticks
 from eddyline.binder.expression import data_type, position_of
+from eddyline.binder.function import Load
+from eddyline.binder.lookup import LOOKUP, bind_lookup
 from eddyline.catalog.catalog import Catalog
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, InvalidDefinition, TypeMismatch, UnknownColumn, nearest
@@ -18,7 +20,7 @@ _LONGEST = 2**63 - 1
 RESERVED = ("_op", "_ref", "_tag")
 
 
-def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
+def bind_extent(node: syntax.Extent, catalog: Catalog, load: Load) -> Extent | None:
     """The extent that a statement declares; None if it is there already and IF NOT EXISTS was said."""
     name = node.this.text_form
     if catalog.is_taken(name):
@@ -40,7 +42,7 @@ def bind_extent(node: syntax.Extent, catalog: Catalog) -> Extent | None:
         options=tuple((option.args["this"].lower(), option.args["value"]) for option in node.args.get("options") or ()),
     )
     _check_kind(node, extent)
-    return extent
+    return bind_lookup(node, extent, load) if extent.format == LOOKUP else extent
 
 
 def _schema(node: syntax.Extent) -> Schema:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from sqlglot import exp
 
 from eddyline.algebra.printing import RESERVED
+from eddyline.algebra.schema import Schema
 from eddyline.algebra.types import NULL, DataType
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.call import is_built_in
@@ -33,9 +34,14 @@ class Declaration:
     returns: DataType
     options: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Position | None] = field(default_factory=dict)  # of the options, in the text
+    gives: Schema | None = None  # of one that tables are asked with: what the rows are that it gives for keys
+    key: str = ""  # … and which column has the key
 
     @property
     def signature(self) -> str:
+        if self.gives is not None:
+            columns = ", ".join(f"{field.name} {field.type}" for field in self.gives.fields)
+            return f"({', '.join(map(str, self.arguments))}) RETURNS TABLE ({columns}) BY {self.key}"
         return f"({', '.join(map(str, self.arguments))}) RETURNS {self.returns}"
 
 

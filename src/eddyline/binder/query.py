@@ -5,6 +5,7 @@ from __future__ import annotations
 from eddyline.algebra.node import WindowOp
 from eddyline.algebra.relational import Instants, RelationChanges
 from eddyline.algebra.stream import DStream, IStream, RStream
+from eddyline.binder.asking import check_order
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
 from eddyline.binder.plan import Plan, plan_of_query
@@ -29,6 +30,7 @@ def bind_query(node: syntax.Query, env: Environment) -> BoundQuery:
         kind = WINDOWS
         if plan.relation and plan.streams:
             operator, kind = (IStream(operator), STREAM) if plan.recent else (RelationChanges(operator), RELATION)
+    check_order(operator, position_of(node))
     return BoundQuery(operator, kind, operator.schema.names, with_tags, plan.streams)
 
 

@@ -17,6 +17,7 @@ from eddyline.algebra.window import LoopWindow, Scan
 from eddyline.binder.detach import tagged_stream
 from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
+from eddyline.binder.lookup import not_scannable
 from eddyline.binder.loop import bind_loop, loop_expression
 from eddyline.binder.plan import Plan, plan_of_query
 from eddyline.binder.scope import Relation
@@ -39,6 +40,7 @@ class Input:
     loop: tuple[Loop, exp.Expr, exp.Expr, str] | None = None
     cql: bool = False  # a CQL relation (or a table): windows only where it changes
     recent: bool = False  # the tag paper's [n unit]
+    extent: Extent | None = None  # of a table
     position: Position | None = field(default=None, repr=False)
 
     @property
@@ -52,6 +54,8 @@ class Input:
     def build(self, tick_micros: int) -> Operator:
         """The operator with tick and index if they were named, and with its window."""
         operator = self.operator
+        if self.extent is not None and self.extent.lookup is not None and not self.extent.is_scannable:
+            raise not_scannable(self.relation.alias, self.extent.lookup.key, self.position)
         if self.relation.uses_implicit:
             operator = _showing_implicit(operator)
         if not isinstance(operator, StreamOp):
@@ -129,7 +133,7 @@ def _extent(source: syntax.Source, extent: Extent, env: Environment) -> Input:
     if extent.kind == STORED:
         interval = scan_interval(clause, alias, env.tick_micros)
         scan = Scan(extent.name, declared, interval)
-        return Input(relation, scan, source, True, interval is None, cql=True, position=position)
+        return Input(relation, scan, source, True, interval is None, cql=True, extent=extent, position=position)
     stream: StreamOp
     if extent.kind == SENSED:
         stream = StreamAcquire(extent.name, declared, extent.interval, extent.sites, tick_tags=env.tagged)

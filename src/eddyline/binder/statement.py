@@ -157,7 +157,7 @@ class StatementBinder:
     # -- definitions --------------------------------------------------------------------------------------------------
 
     def _extent(self, node: syntax.Extent) -> list[Step]:
-        extent = bind_extent(node, self.catalog)
+        extent = bind_extent(node, self.catalog, self.load)
         if extent is None:
             return []
         self.catalog.add_extent(extent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eddyline.algebra.expression import Named, conjunction
 from eddyline.algebra.node import StreamOp, WindowOp
 from eddyline.algebra.stream import StreamLookup, StreamProject, StreamSelect
+from eddyline.binder.asking import asking_plan, remote_of
 from eddyline.binder.grouping import has_aggregate
 from eddyline.binder.output import output_names
 from eddyline.binder.select import Select
@@ -28,7 +29,11 @@ def stream_plan(select: Select) -> StreamOp:
     operator = ordered[0].build(micros)
     assert isinstance(operator, StreamOp)
     where = conjunction(tuple(c for c in (*select.conditions, select.predicate) if c is not None))
-    for table in ordered[1:]:
+    remote = [table for table in ordered[1:] if remote_of(table) is not None]
+    if remote:
+        plain = [table.build(micros) for table in ordered[1:] if table not in remote]
+        operator = asking_plan(operator, plain, remote, where)
+    for table in ordered[1:] if not remote else ():
         scan = table.build(micros)
         assert isinstance(scan, WindowOp)
         # the last look-up sees all columns; inside it, the condition decides what gets an index

@@ -114,6 +114,11 @@ class Catalog:
         """The user's functions of every kind: their code must be there."""
         return [*self.functions.values(), *self.tag_functions.values()]
 
+    def code_in_use(self) -> list[UserFunction]:
+        """The same, and those that tables are asked with."""
+        asked = [extent.lookup.function for extent in self.extents.values() if extent.lookup is not None]
+        return [*self.all_functions(), *asked]
+
     def functions_like(self, pattern: str) -> list[UserFunction]:
         """The user's functions with names that are LIKE a pattern."""
         wanted = like(pattern)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from eddyline.algebra.retention import Further, horizon_of
 from eddyline.algebra.schema import Schema
+from eddyline.catalog.lookup import Lookup
 
 SENSED, PUSHED, STORED = "sensed", "pushed", "stored"
 
@@ -25,10 +26,16 @@ class Extent:
     key: tuple[str, ...] = ()  # KEY: columns of the schema; no two tuples that stand have the same values in them
     retain: int | None = None  # how many ticks behind its latest tuple a stream takes rows and revisions; None: all
     further: Further = ()  # … and how far back its connection points do
+    lookup: Lookup | None = None  # of a table that is asked by key; with a format it can be scanned, too
 
     @property
     def is_stream(self) -> bool:
         return self.kind != STORED
+
+    @property
+    def is_scannable(self) -> bool:
+        """Whether all rows of a table can be had at once."""
+        return self.lookup is None or self.format is not None
 
     @property
     def key_positions(self) -> tuple[int, ...]:

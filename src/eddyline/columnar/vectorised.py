@@ -50,7 +50,7 @@ def _fitting(function: UserFunction, result: Any, type_: pa.DataType, rows: int)
     try:
         if not isinstance(result, pa.Array | pa.ChunkedArray):
             return pa.array(result, type_)
-        if not _alike(result.type, type_):
+        if not alike(result.type, type_):
             raise pa.ArrowTypeError(f"it gave an array of {result.type}")
         return _whole(result, type_)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
@@ -59,7 +59,7 @@ def _fitting(function: UserFunction, result: Any, type_: pa.DataType, rows: int)
         ) from problem
 
 
-def _alike(given: pa.DataType, wanted: pa.DataType) -> bool:
+def alike(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values may be cast if nothing is lost: Arrow would also read numbers from text."""
     return given == wanted or pa.types.is_null(given) or (_kind(given) is not None and _kind(given) == _kind(wanted))
 

@@ -17,7 +17,7 @@ from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.literal import written_again
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.language.pieces import Key, Outline, Piece, outline
-from eddyline.spark.engine import HARMLESS, SHAPE, shared_shape
+from eddyline.spark.shapes import HARMLESS, SHAPE, shared_shape
 
 #: so many queries are remembered for others like them; beyond, all are forgotten
 _MOST = 10_000

@@ -116,7 +116,7 @@ class Core:
             # not while they are replayed: the code of those that were dropped since is gone
             for function in self.definitions.catalog.all_functions():
                 self.engine.add_function(function)
-            keep_only(self.storage, [*self.definitions.catalog.all_functions(), *self.engine.tag_functions])
+            keep_only(self.storage, [*self.definitions.catalog.code_in_use(), *self.engine.tag_functions])
             for log in StandingByRecord(definitions, self.storage).unused_logs:
                 self._free(log)
             if self.definitions.queries or self.definitions.sets:

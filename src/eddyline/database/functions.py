@@ -13,8 +13,8 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
 from eddyline.log.storage import Storage
-from eddyline.session.functions import by_row, code_of, for_workers
-from eddyline.spark.user_functions import asked_here, keep
+from eddyline.session.functions import by_key, by_row, code_of, for_workers
+from eddyline.spark.user_functions import asked_here, code_kept, keep
 
 
 class Functions:
@@ -46,7 +46,10 @@ class Functions:
     def load(self, declaration: Declaration) -> UserFunction:
         """What the binder asks for. The code is in the storage when this returns."""
         if self._hash is not None:
-            return self._again(replace(declared(declaration), hash=self._hash))
+            function = replace(declared(declaration), hash=self._hash)
+            if declaration.gives is not None:
+                return replace(function, compute=by_key(declaration, lambda: code_kept(self._storage, function)))
+            return self._again(function)
         code = code_of(declaration, Path.cwd()) if self._given is None else self._given
         function, content = for_workers(declaration, code)
         keep(self._storage, function, content)

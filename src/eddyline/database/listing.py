@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.definitions import Definitions
 from eddyline.database.sets import lower
-from eddyline.spark.engine import Engine, shape_of_query
+from eddyline.spark.engine import Engine
 from eddyline.spark.explain_class import filter_mates, form_text
 from eddyline.spark.join_report import shares_text
+from eddyline.spark.shapes import shape_of_query
 
 #: so many classes are named; the rest is counted
 _NAMED = 4

@@ -14,8 +14,8 @@ from eddyline.database.handle import QueryHandle
 from eddyline.database.statements import QUERY, Definition
 from eddyline.database.steps import Result, Steps
 from eddyline.language import Piece, Statement, parse_piece, pieces
-from eddyline.spark.engine import shared_shape
 from eddyline.spark.moment import Moment
+from eddyline.spark.shapes import shared_shape
 
 #: so many queries are let in at once: while they are, nobody can push rows
 _AT_ONCE = 1_000

@@ -49,17 +49,18 @@ from eddyline.session.inflow import constants, inserted
 from eddyline.session.join_trees import with_join_trees
 from eddyline.session.script_run import is_one_off, placed
 from eddyline.session.tags import attach, shown_tags
+from eddyline.sources import open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
 from eddyline.sources.chunk import chunk_of_arrivals
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
-from eddyline.spark.engine import shared_shape
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.explain_class import explain_class
 from eddyline.spark.join_at_work import Allowed
 from eddyline.spark.join_report import join_at_work
 from eddyline.spark.observed import observed_rates
 from eddyline.spark.revising import Revision, revise, take_back
+from eddyline.spark.shapes import shared_shape
 from eddyline.spark.tags.history import keep_histories
 from eddyline.spark.tags.lowering import has_tags
 from eddyline.spark.tags.sharing import why_alone
@@ -168,9 +169,12 @@ class Steps:
     # -- definitions --------------------------------------------------------------------------------------------------
 
     def _define(self, step: Define, statement: Statement) -> None:
-        base = Path.cwd()
+        base, lookup = Path.cwd(), step.extent.lookup
+        if lookup is not None:
+            open_source(step.extent, base, 1)  # is there a file to scan, does it fit?
         self._core.define(step.extent, base)
-        self._core.remember(EXTENT, to_sql(statement.tree), base)
+        more = {} if lookup is None else {"function": lookup.function.hash}
+        self._core.remember(EXTENT, to_sql(statement.tree), base, **more)
 
     def define_function(self, name: str, code: Callable[..., Any], returns: str, arguments: Sequence[str]) -> None:
         """CREATE FUNCTION with code that a program gives; one that no query calls gives way to it."""

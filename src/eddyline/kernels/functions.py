@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import duckdb
@@ -59,9 +59,18 @@ def content_of(storage: Storage, function: UserFunction) -> bytes:
     return found
 
 
+def code_of(storage: Storage, function: UserFunction) -> Callable[..., Any]:
+    """The code itself, for who calls it in other ways."""
+    return _code(function, content_of(storage, function))
+
+
 def _unpickled(function: UserFunction, content: bytes) -> Vectorised:
+    return vectorised(function, _code(function, content))
+
+
+def _code(function: UserFunction, content: bytes) -> Callable[..., Any]:
     try:
-        return vectorised(function, pickle.loads(content))
+        return cast("Callable[..., Any]", pickle.loads(content))
     except (Exception, SystemExit) as problem:  # a module that it needs and that is not on this machine, for one
         raise FunctionFailed(f"the function {function.name} cannot be loaded: {said(problem)}") from problem
 

@@ -11,6 +11,7 @@ from eddyline.algebra.expression import Call, Expr, TypedExpr, conjuncts
 from eddyline.algebra.loop import evaluate
 from eddyline.algebra.node import Operator
 from eddyline.algebra.printing import sql_text
+from eddyline.algebra.remote import Remote
 from eddyline.errors import InvalidLoop
 from eddyline.planner.statistics import Statistics
 
@@ -86,6 +87,8 @@ class Estimator:
         return self.filtered(self.of(operator.input), operator.predicate)
 
     def _looked_up(self, operator: stream.StreamLookup) -> Estimate:
+        if isinstance(operator.table, Remote):  # a key has about one row
+            return self.of(operator.input)
         below = self.of(operator.input) * self.of(operator.table).size
         return below if operator.predicate is None else self.filtered(below, operator.predicate)
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from eddyline.algebra import relational, revision, stream, tag, window
 from eddyline.algebra.node import Operator
+from eddyline.algebra.remote import Remote
 from eddyline.errors import InvalidAlgebra
 from eddyline.reference import convert, product, tag_aggregation, tag_history, tag_join, withholding
 from eddyline.reference import relational as per_window
@@ -35,6 +37,8 @@ class Context:
     start: int | None
     table: Callable[[str], Sequence[Values]]
     flushes: Callable[[int, str | None], bool] = lambda number, query: False
+    #: the rows that a table gives for a key which is asked for
+    answers: Callable[[str, Any], Sequence[Values]] = lambda table, key: ()
 
 
 Elements = Iterator[Any]
@@ -62,6 +66,8 @@ def _one_row(node: window.OneRow, context: Context) -> Elements:
 
 def _lookup(node: stream.StreamLookup, context: Context, elements: Elements, table: Elements) -> Elements:
     scan = node.table
+    if isinstance(scan, Remote):
+        return tuples.remote_lookup(node, elements, partial(context.answers, scan.table))
     if not isinstance(scan, window.Scan):
         raise InvalidAlgebra("a stream can be joined with stored tables only")
     return tuples.lookup(node, elements, lambda: context.table(scan.table))
@@ -107,6 +113,7 @@ _BUILDERS: dict[type[Operator], Callable[..., Elements]] = {
     revision.WindowRevise: _shown_windows,
     window.Scan: _scan,
     window.OneRow: _one_row,
+    Remote: lambda n, c: iter(()),
     window.TimeWindow: lambda n, c, e: windows.time_window(n, e, c.start),
     window.RowWindow: lambda n, c, e: windows.row_window(n, e),
     window.RangeWindow: lambda n, c, e: windows.range_window(n, e, c.start),

@@ -265,7 +265,7 @@ class _Query:
     def _alone(self, plan: Operator, stream: str, change: Change, clock: Clock) -> list[Any]:
         """What a plan makes of a single tuple."""
         feed = Feed([Batch({stream: (change,)}, clock)])
-        return StandingQuery(plan, Context(feed, self._context.start, self._context.table)).step()
+        return StandingQuery(plan, replace(self._context, feed=feed, flushes=lambda number, query: False)).step()
 
     # -- where versions are -------------------------------------------------------------------------------------------
 

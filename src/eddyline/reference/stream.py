@@ -8,6 +8,7 @@ from itertools import count, zip_longest
 from typing import Any
 
 from eddyline.algebra.expression import columns_of
+from eddyline.algebra.remote import asks
 from eddyline.algebra.stream import StreamAcquire, StreamLookup, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.tagging import taggers_for
 from eddyline.reference.coverage import covered
@@ -82,7 +83,27 @@ def project(node: StreamProject, elements: Iterator[StreamElement]) -> Iterator[
 def lookup(
     node: StreamLookup, elements: Iterator[StreamElement], table: Callable[[], Sequence[Values]]
 ) -> Iterator[StreamElement]:
-    """Each tuple beside the matching rows of the table as it stands on arrival; the output has indexes of its own.
+    """Each tuple beside the matching rows of the table as it stands on arrival."""
+    return _beside(node, elements, lambda values: table())
+
+
+def remote_lookup(
+    node: StreamLookup, elements: Iterator[StreamElement], answers: Callable[[Any], Sequence[Values]]
+) -> Iterator[StreamElement]:
+    """Each tuple beside the rows that the table gives for its key, as if it had not taken any time to ask."""
+    key = compile_expression(asks(node), node.input.schema)
+
+    def rows(values: Values) -> Sequence[Values]:
+        asked = key(values)
+        return () if asked is None else answers(asked)
+
+    return _beside(node, elements, rows)
+
+
+def _beside(
+    node: StreamLookup, elements: Iterator[StreamElement], table: Callable[[Values], Sequence[Values]]
+) -> Iterator[StreamElement]:
+    """Each tuple beside the rows of a table that fit; the output has indexes of its own.
 
     A revision meets the table as it stands when the revision arrives.
     """
@@ -96,7 +117,7 @@ def lookup(
             return []
         row = stamped.row
         marks = join_marks(row.marks, widths[0], (), widths[1]) if row.marks else ()
-        found = (row.values + other for other in table())
+        found = (row.values + other for other in table(row.values))
         return [Stamped(stamped.tick, Row(v, marks)) for v in found if satisfies is None or satisfies(v)]
 
     for element in elements:

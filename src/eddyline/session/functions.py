@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
 from eddyline.binder.function import Declaration, declared
-from eddyline.columnar.types import arrow_type
+from eddyline.columnar.looked_up import FOUND, answers
+from eddyline.columnar.types import arrow_schema, arrow_type
 from eddyline.columnar.vectorised import Vectorised, said, vectorised
 from eddyline.errors import InvalidDefinition, SourceMissing, SourceUnusable, UnknownName, nearest
 from eddyline.log.answers import python_rows
@@ -72,7 +73,14 @@ def _in_module(module: Any, name: str, where: str, declaration: Declaration) -> 
 def in_this_process(declaration: Declaration, base: Path) -> UserFunction:
     """The function for an engine that needs no other process."""
     function = declared(declaration)
-    return replace(function, compute=by_row(function, vectorised(function, code_of(declaration, base))))
+    return replace(function, compute=_computed(declaration, function, code_of(declaration, base)))
+
+
+def _computed(declaration: Declaration, function: UserFunction, code: Code) -> Callable[..., Any]:
+    """The function as the reference engine calls it."""
+    if declaration.gives is not None:
+        return by_key(declaration, lambda: code)
+    return by_row(function, vectorised(function, code))
 
 
 def for_workers(declaration: Declaration, code: Code) -> tuple[UserFunction, bytes]:
@@ -81,7 +89,7 @@ def for_workers(declaration: Declaration, code: Code) -> tuple[UserFunction, byt
 
     content, identity = pickled(declaration.name, code)
     function = replace(declared(declaration), hash=hash_of(declaration.signature, identity))
-    return replace(function, compute=by_row(function, vectorised(function, code))), content
+    return replace(function, compute=_computed(declaration, function, code)), content
 
 
 def by_row(function: UserFunction, call: Vectorised) -> Callable[..., Any]:
@@ -94,3 +102,16 @@ def by_row(function: UserFunction, call: Vectorised) -> Callable[..., Any]:
         return result
 
     return compute
+
+
+def by_key(declaration: Declaration, code: Callable[[], Code]) -> Callable[[Any], list[tuple[Any, ...]]]:
+    """The rows that a look-up gives for one key, as the reference engine holds them."""
+    assert declaration.gives is not None
+    columns, (type_,) = arrow_schema(declaration.gives), declaration.arguments
+
+    def found(key: Any) -> list[tuple[Any, ...]]:
+        rows = answers(declaration.name, code(), pa.array([key], arrow_type(type_)), columns, declaration.key)
+        rows = rows.filter(rows.column(FOUND)).drop_columns([FOUND]).rename_columns(columns.names)
+        return list(python_rows(columns.names, rows))
+
+    return found

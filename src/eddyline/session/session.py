@@ -29,6 +29,7 @@ from eddyline.reference.engine import Context, StandingQuery
 from eddyline.reference.feed import Batch, Feed
 from eddyline.reference.tag_report import TagReport
 from eddyline.rules import optimize
+from eddyline.session.asking import Asking
 from eddyline.session.functions import in_this_process
 from eddyline.session.inflow import Inflow, constants
 from eddyline.session.join_trees import with_join_trees
@@ -58,6 +59,7 @@ class Session(ScriptRun):
         self._contexts: dict[str, tuple[Operator, Context, BoundQuery]] = {}  # of the queries that stand
         self._waiting: dict[str, BoundQuery] = {}  # registered, but no data has come yet
         self._tables: dict[str, list[tuple[object, ...]]] = {}
+        self._asking = Asking(self._catalog, self._on_warning)
         self._flowed = False
 
     def _set_aside(self, arrival: Arrival, reason: str) -> None:
@@ -194,7 +196,7 @@ class Session(ScriptRun):
         plan = optimize(query.plan, self._without_rules).plan
         start = query.started(self._starts.of(query.streams))
         flushes = partial(self._flushes, name, len(feed.batches))
-        context = Context(feed, start, lambda table: self._tables[table], flushes)
+        context = Context(feed, start, lambda table: self._tables[table], flushes, self._asking.answers)
         joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in plan.walk())
         reporter = Reporter(name, query.plan.schema, query.columns, query.with_tags, joins, query.kind == TAGS)
         return StandingQuery(plan, context), reporter

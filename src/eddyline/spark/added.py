@@ -10,7 +10,7 @@ from eddyline.log.journal import Spans
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.stages import SLICES, STATE, Stage
+from eddyline.spark.stages import SLICES, STATE, WAITING, Stage
 
 
 @dataclass
@@ -34,6 +34,15 @@ def result_of(had: StageResult, segments: Sequence[Segment], touched: Spans, sta
     minus = sum(segment.minus for segment in segments)
     plus = sum(segment.rows for segment in segments) - minus
     return StageResult(tuple(segments), max(had.count, highest), touched, start, plus, minus)
+
+
+def of_kind(stage: Stage, view: Batch, result: StageResult) -> StageResult:
+    """The result with what is particular to stages that keep something for others."""
+    if stage.kind == STATE and view.begins:
+        return replace(result, anew=True)
+    if stage.kind == WAITING and view.waiting is not None:  # counts which version of the answers it has looked at
+        return replace(result, anew=view.waiting.is_scattered, count=view.waiting.known.version)
+    return result
 
 
 def beginning(stage: Stage, view: Batch) -> int:

@@ -59,7 +59,13 @@ def analyze(engine: Engine, question: Question) -> str:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view))]
             text += [
-                f"  {line}" for line in (passed.where(stage), *_run(passed, stage, view), *_corrected(passed, stage))
+                f"  {line}"
+                for line in (
+                    passed.where(stage),
+                    *_run(passed, stage, view),
+                    *_corrected(passed, stage),
+                    *passed.asking(stage),
+                )
             ]
     return plain_names("\n".join([*text, *footing(engine, question)]))
 

@@ -19,21 +19,23 @@ from eddyline.log.results import Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.withheld import fewer, without
 from eddyline.planner.probing import Probing
-from eddyline.spark.added import Added, beginning, result_of
+from eddyline.spark.added import Added, beginning, of_kind, result_of
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
 from eddyline.spark.doubt import asked_again, doubted_by_stage, made_anew, without_doubt
+from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptState, Log
 from eddyline.spark.evaluate.pause import reason_to_stop
 from eddyline.spark.join_at_work import ended
 from eddyline.spark.join_states import with_states
 from eddyline.spark.keeping import Keeper
 from eddyline.spark.kernel_job import reason_for_spark, reason_of_taggers, run, works_of
+from eddyline.spark.lookups.answers import paths_of
 from eddyline.spark.numbering import is_due
 from eddyline.spark.planning import planned
 from eddyline.spark.showing import ask_again
 from eddyline.spark.spans import LOW, NOTHING, Spans
-from eddyline.spark.stages import SLICES, STATE, Stage, numbered_by
+from eddyline.spark.stages import SLICES, STATE, Stage, numbered_by, waited_by, waiting_for
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
@@ -96,8 +98,8 @@ class BatchWork:
         self._scanned = {key: tuple(taken) for key, taken in results.scans.items() if key.partition("\n")[0] in names}
         self._owner = {stage.name: way.query for way in self._ways for stage in way.stages}
         self._points = dict(means.points)
-        self._read_rows = 0
-        self._cpu: dict[str, float] = {}  # by stage
+        self._known = means.lookups.known()  # by table: all stages see the same
+        self._read_rows, self._cpu = 0, dict[str, float]()  # by stage
         self._failures: dict[str, str] = {}  # by stage, in this batch
         self._keepers: dict[str, Keeper] = {}  # by query
         self._from_tuples: set[str] = set()  # queries that found nothing in slices, although they were to ask them
@@ -109,7 +111,7 @@ class BatchWork:
         """All files that it may read."""
         logs = [log for way in self._ways for log in way.stretch.logs.values()]
         found = {segment.path for log in logs for segment in log.segments}
-        return found | {path for stage in self._had.values() for path in stage.files}
+        return found | {path for stage in self._had.values() for path in stage.files} | paths_of(self._known.values())
 
     @property
     def earlier_scans(self) -> list[Any]:
@@ -157,8 +159,8 @@ class BatchWork:
                         result = self._keepers[way.query.name].result(stage, result)
                     remade = self._remade.get(stage.name, NOTHING)
                     result = replace(result, remade=tuple((low, high, self._number) for low, high in remade))
-                    if stage.kind == STATE and views[stage].begins:
-                        result = replace(result, anew=True)
+                    result = of_kind(stage, views[stage], result)
+                    self._means.lookups.count(stage, views[stage], result)
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
@@ -177,13 +179,15 @@ class BatchWork:
                 added.from_slices.add(name)
         for way in self._ways:
             if way.query.join is not None and way.query.name in added.stages:
-                given_up = (name for name in ended(way.query.join, self._had, way.stages) if self._is_stored(name))
-                added.stages.update({name: StageResult(anew=True) for name in given_up})
+                over = ended(way.query.join, self._had, way.stages)
+                over = [name for name in over if self._had[name].start is not None]
+                added.stages.update({name: StageResult(anew=True) for name in over})
                 if way.query.name in seen:
                     way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
         if self._shared is not None:  # each batch adds to a state, or ends it
-            ended_ = (name for name in self._shared.kept if name not in added.stages and self._is_stored(name))
-            added.stages.update({name: StageResult(anew=True) for name in ended_})
+            over = [name for name in self._shared.kept if name not in added.stages]
+            over = [name for name in over if self._had[name].start is not None]
+            added.stages.update({name: StageResult(anew=True) for name in over})
         added.scans = scans.taken
         return added
 
@@ -205,9 +209,6 @@ class BatchWork:
             names += [name for name in self._shared.states if way.query.name in self._shared.users(name)]
         found = {name: self._added.stages.get(name, _NOTHING) for name in names}
         return {name: (result.plus - result.minus, self._cpu.get(name, 0.0)) for name, result in found.items()}
-
-    def _is_stored(self, state: str) -> bool:
-        return self._had[state].start is not None
 
     @property
     def _tasks(self) -> int:
@@ -416,7 +417,7 @@ class BatchWork:
         before, now = clock_of(stretch.before), stretch.now
         piece = stretch.piece
         if piece is not None:
-            if of_the_past(query, way.stages)[piece.stage] is not stage:
+            if of_the_past(query, way.stages)[piece.stage].name != waited_by(stage.name):
                 return None
             mine, (before, now) = piece.logs(mine), piece.clocks(now)
         elif had is None:
@@ -435,6 +436,8 @@ class BatchWork:
         memory = query.memory.setdefault(stage.name, {})
         view = Batch(self._means.frames, mine, now, before, start, scans.current, memory=memory, since=query.since)
         view.members = way.members
+        if stage.asked is not None:
+            view.waiting = Waiting(self._had.get(waiting_for(stage.name), _NOTHING), self._known[stage.asked])
         view.over = LOW if query.history else query.created.reached
         view.snapshots = scans.of(stage, start, now, before)
         view.on_read = self._count

@@ -31,7 +31,6 @@ from eddyline.log.tagged import TagReading
 from eddyline.log.upkeep import House, Pace, Upkeep
 from eddyline.planner.cost import Limits
 from eddyline.planner.written import tree_written
-from eddyline.sharing import Shape
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_report import BatchReport
@@ -40,15 +39,16 @@ from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import Executor
 from eddyline.spark.fairness import Policy
-from eddyline.spark.harmless import for_spark, is_harmless
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_costs import JoinCosts
 from eddyline.spark.join_inputs import first_join
 from eddyline.spark.kernel_job import use_kernels
 from eddyline.spark.lanes import Lanes
+from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.merging import run_merges
 from eddyline.spark.moment import Beginning, Moment
 from eddyline.spark.needs import cuts
+from eddyline.spark.shapes import shape_of_query, shared_shape
 from eddyline.spark.source import FORMAT, LogSource
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import WINDOWS, Stage, cut
@@ -59,16 +59,14 @@ from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
 from eddyline.spark.tags.functions import code_for
 from eddyline.spark.tags.lowering import joins_in
-from eddyline.spark.tags.sharing import functions_of_shape, shape_in_class
+from eddyline.spark.tags.sharing import functions_of_shape
 from eddyline.spark.tags.standing import with_histories
-from eddyline.spark.templates import constants_of, corrected, template_shape
+from eddyline.spark.templates import constants_of, template_shape
 from eddyline.spark.trouble import explained, reason_of, told_plainly
 from eddyline.spark.user_functions import register
 from eddyline.spark.waiting import waited
 from eddyline.spark.work import Scans, once_frame
 
-#: the names under which a bound query keeps its shape, and whether it can be shared
-SHAPE, HARMLESS = "$shape", "$harmless"
 #: rows that a micro-batch takes at most, unless the user says otherwise
 BATCH_ROWS = 1_000_000
 #: who waits for lanes looks up so often
@@ -114,7 +112,10 @@ class Engine:
         self.tables = Tables(self.spark, self.storage, set_aside)
         lanes = None if policy is None else Lanes(self.spark, self.tables, self.touch, on_trouble)
         use = use_kernels(kernels)
-        self.executor = Executor(self.spark, self.storage, self.tables, on_batch, on_trouble, use, policy, lanes)
+        lookups = Lookups(self.spark, self.storage, self.touch, on_trouble)
+        self.executor = Executor(
+            self.spark, self.storage, self.tables, on_batch, on_trouble, use, policy, lanes, lookups
+        )
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, share_from)
         self.join_costs = JoinCosts(self.storage)
@@ -141,6 +142,8 @@ class Engine:
                 self._extents[each.name] = each
                 self.executor.add_stream(each)
         else:
+            if extent.lookup is not None:
+                self.executor.lookups.add(extent, base)
             self.tables.add(extent, base)
 
     def extent(self, name: str) -> Extent:
@@ -378,6 +381,7 @@ class Engine:
             references = reader.option("batchRows", str(self._batch_rows)).load()
             writer = references.writeStream.foreachBatch(self.executor.process)
             self._query = writer.option("checkpointLocation", self.storage.url("checkpoint")).start()
+        self.executor.look()
         if self.executor.is_behind:
             self.touch()  # queries that were left behind go on although nothing comes
 
@@ -385,8 +389,9 @@ class Engine:
         """Wait until everything that has come in is answered, in lanes too; `meanwhile` is called now and then."""
         self.start()
         while True:
+            behind = self.executor.is_behind  # what was so a moment ago may not be committed yet
             self._all_available(meanwhile)
-            if not self.executor.is_behind:
+            if not behind and not self.executor.is_behind:
                 return
             if (problem := self.executor.lane_problem) is not None:
                 raise explained(problem) from problem
@@ -472,28 +477,9 @@ class Engine:
         return with_histories(tagged, horizons, lambda known: cuts(stages, known, results))
 
 
-def shape_of_query(query: BoundQuery) -> Shape | None:
-    """The shape of a query. The query keeps it: to look it up by the query would take as long as to make it."""
-    if SHAPE not in query.__dict__:
-        shape = shape_in_class(query)
-        query.__dict__[SHAPE] = shape and replace(corrected(shape, query), on_spark=for_spark(shape))
-    found: Shape | None = query.__dict__[SHAPE]
-    return found
-
-
 def _stages(name: str, plan: Operator, query: BoundQuery, keeps: bool) -> list[Stage]:
     stages = cut(name, plan, query.columns)
     return with_slices(stages) if keeps else stages
-
-
-def shared_shape(query: BoundQuery) -> Shape | None:
-    """The shape of a query that can be answered together with others; None if it cannot."""
-    if query.join_tree is not None:
-        return None  # a class stores nothing of what it joins
-    shape = shape_of_query(query)
-    if shape is not None and HARMLESS not in query.__dict__:
-        query.__dict__[HARMLESS] = is_harmless(shape)
-    return shape if shape is not None and query.__dict__[HARMLESS] else None
 
 
 def _tick(value: int | None) -> int:

@@ -29,6 +29,7 @@ from eddyline.spark.evaluate.frames import Frames, SparkFrames
 from eddyline.spark.fairness import Policy
 from eddyline.spark.joins_together import Beside, JoinsTogether
 from eddyline.spark.lanes import Lane, Lanes, Step
+from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.needs import settled
 from eddyline.spark.past import Progress, extent_of
 from eddyline.spark.patience import retried
@@ -61,6 +62,7 @@ class Executor:
         kernels: bool = True,
         policy: Policy | None = None,
         lanes: Lanes | None = None,
+        lookups: Lookups | None = None,
     ) -> None:
         """Without a `policy` and `lanes`, all queries run in the common batch."""
         self.kernels = kernels  # False: Spark's own plans for everything
@@ -82,7 +84,10 @@ class Executor:
             self._stands,
             self.corrections,
             self.points,
+            lookups or Lookups(spark, storage),
         )
+        self.lookups = self._means.lookups
+        self.lookups.refresh = self.look
         self._storage = storage
         self._tables = tables
         self._journal = Journal(storage)
@@ -126,6 +131,7 @@ class Executor:
                 self._policy.forget(name)
             self.corrections.forget(name)
             self.points.pop(name, None)
+        self.look()
 
     def rest_on(self, base: Results) -> None:
         """Take over what upkeep has put in place of old segments."""
@@ -181,6 +187,7 @@ class Executor:
         try:
             yield
         finally:  # Spark may be gone
+            self.lookups.stop()
             if self._lanes is not None:
                 self._lanes.stop()
 
@@ -202,9 +209,13 @@ class Executor:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a query is answered less far than the common batch, or a lane has something to commit."""
+        """Whether a query is behind the common batch, a lane has something to commit, or tuples wait for answers."""
         late = any(name in self._queries for name in list(self.results.positions))
-        return late or (self._lanes is not None and self._lanes.busy)
+        return late or (self._lanes is not None and self._lanes.busy) or self.lookups.busy
+
+    def look(self) -> None:
+        """Have those asked for whom tuples wait."""
+        self.lookups.see(self.queries(), self.results)
 
     @property
     def lane_problem(self) -> BaseException | None:
@@ -254,7 +265,8 @@ class Executor:
             with self._guard:
                 self._forget_lanes()
                 self.results = self._results_before(batch)
-        outdated = self._tables.outdated()  # by now: those of this batch may be in use until its end
+        # by now: those of this batch may be in use until its end
+        outdated, dropped = self._tables.outdated(), self.lookups.droppable()
         self.upkeep(batch - 1)
         target = self._target(batch)
         entries = self._journal.between(self.results.last.entry, target.entry)
@@ -286,6 +298,8 @@ class Executor:
             used = {piece for taken in self.results.scans.values() for _, pieces in taken for piece in pieces}
         self._settle_lanes(common, added, done, target, rows)
         self._start_lanes(list(done), self.results.positions, target, batch + 1)
+        self.look()
+        self.lookups.sweep(dropped, self.lane_reads())
         self._tables.delete_unused(outdated, lambda: used if self._lanes is None else used | self._lanes.scanned())
         for name, stage in record.stages.items():
             if stage.failed:
@@ -382,12 +396,14 @@ class Executor:
         for name in () if self._lanes is None else self._lanes.names:
             query = self._queries[name]
             at = self.results.positions.get(name) or self._first_position(query, target)
-            failed = False
+            failed, latest = False, dict[str, StageResult]()
             if name in done:
                 step, added = done[name].step, done[name].added
                 assert step is not None and added is not None
-                at, failed = step.after, bool(added.stages.get(name, StageResult()).failed)
-            through = at.past is None and self._nothing_between(at, target)
+                latest = added.stages
+                at, failed = step.after, bool(latest.get(name, StageResult()).failed)
+            news = self.lookups.has_news(query, latest, self.results.stages)
+            through = at.past is None and not news and self._nothing_between(at, target)
             positions[name] = None if failed or through or self._has_stopped(query) else at
         return positions
 

@@ -19,6 +19,7 @@ from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
 from eddyline.spark.doubt import without_doubt
+from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
@@ -28,7 +29,7 @@ from eddyline.spark.physical import counted, described
 from eddyline.spark.planning import SMALL, planned
 from eddyline.spark.spans import EVERYTHING, LOW, NOTHING
 from eddyline.spark.spreading import most_rows
-from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, Stage, cut
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, WAITING, Stage, cut
 from eddyline.spark.work import once_frame, stage_frame
 from eddyline.spark.writer import written
 
@@ -63,7 +64,7 @@ def explain(engine: Engine, question: Question) -> str:
         for stage in passed.stages:
             view = passed.view(stage)
             text += [heading(stage), *(f"  {line}" for line in described(stage, view)), f"  {passed.where(stage)}"]
-            text += [f"  {line}" for line in passed.withholding(stage)]
+            text += [f"  {line}" for line in (*passed.withholding(stage), *passed.asking(stage))]
             for work in (passed.works(stage, view) or [])[:1]:  # its tasks do all the same
                 plans += [f"the kernel's plan of stage {stage.name}:", *_kernel_plan(work)]
             frame = passed.frame(stage, view)
@@ -74,7 +75,8 @@ def explain(engine: Engine, question: Question) -> str:
 
 
 def heading(stage: Stage) -> str:
-    reads = ", ".join((*stage.streams, *stage.tables)) or "nothing"
+    asked = [] if stage.asked is None else [f"{stage.asked} by key"]
+    reads = ", ".join((*stage.streams, *stage.tables, *asked)) or "nothing"
     writes = "gives its rows at once" if is_once(stage) else f"writes results/{stage.name}"
     return f"stage {stage.name} ({stage.kind}): reads {reads}, {writes}"
 
@@ -182,7 +184,8 @@ class Passed:
         at_work = [query for query in engine.executor.queries() if query.name == question.name]
         self._standing = at_work[0] if at_work else None
         self._members = None if self._standing is None else self._standing.members
-        self.stages = cut(question.name, question.plan, question.columns)
+        # who waits is told, not run: what a look-up gives depends on the answers alone
+        self.stages = [s for s in cut(question.name, question.plan, question.columns) if s.kind != WAITING]
         self._logs = {name: _all_fresh(log) for name, log in engine.logs(tagged=True).items()}
         self._start = self._first_tick(question)
         clock = engine.ingest.clock
@@ -240,6 +243,8 @@ class Passed:
         )
         view.since = {} if self._standing is None else self._standing.since
         view.members = self._members
+        if stage.asked is not None:
+            view.waiting = Waiting(StageResult(), engine.executor.lookups.known()[stage.asked])
         return view
 
     def from_slices(self, stage: Stage, view: View) -> View | None:
@@ -275,6 +280,10 @@ class Passed:
         at = "" if not withheld else f" at {withheld[0][0]} to {withheld[-1][1]}"
         now = f"; withheld now: corrections of about {count}{at}" if withheld else "; nothing is withheld now"
         return [f"shows a correction if {stage.revise.text}{now if self._standing is not None else ''}"]
+
+    def asking(self, stage: Stage) -> list[str]:
+        """How a table is asked by key, and what that has cost."""
+        return [] if stage.asked is None else self._engine.executor.lookups.told(stage.asked)
 
     def where(self, stage: Stage) -> str:
         """Who computes a stage, and why."""

@@ -18,11 +18,11 @@ from eddyline.kernels.ranges import ranges_of
 from eddyline.sharing.shape import WINDOW, Shape, match_of, with_forms
 from eddyline.spark.analyze import analyze
 from eddyline.spark.classes import QueryClass
-from eddyline.spark.engine import shape_of_query
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.explain import Question, explain
 from eddyline.spark.form_table import MOST_JOINED, FormTable
 from eddyline.spark.physical import counted
+from eddyline.spark.shapes import shape_of_query
 from eddyline.spark.stages import LINEAR
 from eddyline.spark.standing import Standing
 

@@ -1,11 +1,12 @@
 """All joins of a database within limits that hold for them together: which trees they run by, and when they change.
 
 The planner is asked now and then, with what was seen by then, whenever a join comes or goes, and when a rate or a
-selectivity has turned out to be clearly another. It divides what there
-is (`planner/division.py`). A tree is changed when that has paid: the difference between what the trees at work and the
-best ones cost is added up as a debt, and when the debt is as large as what it takes to make the new states from their
-tuples, they are changed. First each join for itself, as far as it is better off without anybody else changing; the
-others together, because one gives up what another needs. If what is at work no longer fits, all change at once.
+selectivity has turned out to be clearly another. It divides what there is (`planner/division.py`).
+
+A tree is changed when that has paid: the difference between what the trees at work and the best ones cost is added up
+as a debt, and when the debt is as large as what it takes to make the new states from their tuples, they are changed.
+First each join for itself, as far as it is better off without anybody else changing; the others together, because one
+gives up what another needs. If what is at work no longer fits, all change at once.
 """
 
 from __future__ import annotations

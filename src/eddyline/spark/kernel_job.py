@@ -180,7 +180,9 @@ def _opened_rows(sheet: Sheet, view: Batch, had: StageResult | None) -> int:
     counted += [] if had is None else [*had.segments, *had.numbers]
     counted += [] if view.slices is None else view.slices.segments
     counted += [segment for state in view.states.values() for segment in state.log.segments]
+    counted += [] if view.waiting is None else view.waiting.had.segments
     rows = {segment.path: segment.rows for segment in counted}
+    rows |= {} if view.waiting is None else {piece.path: piece.rows for piece in view.waiting.known.pieces}
     in_files: int = sum(rows.get(path, MOST_ROWS) for paths in sheet.files.values() for path in paths)
     return in_files + sum(int(table.num_rows) for table in sheet.tables.values())
 

@@ -15,10 +15,10 @@ from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
-from eddyline.log.results import Results
+from eddyline.log.results import Results, StageResult
 from eddyline.spark.numbering import unwritten
 from eddyline.spark.spans import HIGH, LOW
-from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, STATE, Stage
+from eddyline.spark.stages import LINEAR, LOOKUP, SLICES, STATE, WAITING, Stage, waiting_for
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,13 @@ def _asked(stage: Stage, firm: Mapping[str, int], results: Results, withheld: in
     position = results.position(stage.name)
     if stage.name not in results.stages or position.past is not None:
         return LOW, dict.fromkeys((*stage.streams, stage.name), LOW)  # it may look back as far as it likes
-    if stage.kind in (LINEAR, LOOKUP):  # each tuple by itself, when it comes or is revised
+    if stage.kind in (LINEAR, LOOKUP, WAITING):  # each tuple by itself, when it comes or is revised
         since = min((firm[log] for log in stage.streams), default=LOW)
+        if stage.asked is not None:  # … or when it has waited long enough
+            waiting = results.stages.get(waiting_for(stage.name), StageResult())
+            since = min((since, *(segment.tick[0] for segment in waiting.segments)))
+        if stage.kind == WAITING:
+            return since, {stage.name: LOW}
         looks_back = (*stage.streams, stage.name) if stage.revise is not None else ()
         return since, dict.fromkeys(looks_back, min(since, withheld))
     if isinstance(stage.plan, FirstTags):  # the same, and all tags that may still be told, or have been

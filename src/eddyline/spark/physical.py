@@ -20,6 +20,7 @@ from eddyline.algebra.relational import (
     WindowJoin,
     WindowSort,
 )
+from eddyline.algebra.remote import Remote, is_remote
 from eddyline.algebra.sharing import MemberWindow, StreamMatch, WindowMatch
 from eddyline.algebra.stream import (
     DStream,
@@ -226,7 +227,8 @@ _REMARKS: dict[type[Operator], Callable[[_Description, Any], str]] = {
     RStream: _Description.to_stream,
     IStream: _Description.to_stream,
     DStream: _Description.to_stream,
-    StreamLookup: lambda self, node: "tuple by tuple",
+    StreamLookup: lambda self, node: "who waits lets the others pass" if is_remote(node) else "tuple by tuple",
+    Remote: lambda self, node: f"asked by {node.key}, many keys in a call; answers are kept",
     StreamMatch: lambda self, node: self._matched,
     WindowMatch: lambda self, node: _MATCHED,
     MemberWindow: _Description.time_window,

@@ -1,12 +1,13 @@
 """Cutting a plan into stages: each reads logs and writes one, so that a derived stream is a log like any other.
 
-A stage is one of five kinds of work:
+A stage is one of these kinds of work:
 - a *linear* stage selects and projects the tuples of one log, tuple by tuple;
 - a *look-up* stage puts each tuple beside the rows of a table;
 - a *window* stage makes windows of logs and tables and ends in windows, a stream or the changes of a relation;
 - a *slices* stage keeps what an aggregation has counted and added up so far, slice by slice, for the stage it stands
   beside: with that, a correction need not look at tuples again;
-- a *state* stage keeps what a node of a join tree gives, for the nodes above it (`join_inputs.py`).
+- a *state* stage keeps what a node of a join tree gives, for the nodes above it (`join_inputs.py`);
+- a *waiting* stage keeps the tuples of a look-up whose key is not known yet, for that one (`evaluate/asked.py`).
 Beside a stage that numbers its tuples for each member of a query class, there is another now and then that writes down
 how far each has come.
 """
@@ -20,6 +21,7 @@ from eddyline.algebra.first_tags import FirstTags
 from eddyline.algebra.marks import KIND
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges
+from eddyline.algebra.remote import Remote, is_remote
 from eddyline.algebra.revision import ReviseIf, StreamRevise, WindowRevise
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.sharing import NUMBER, LastNumbers, StreamMatch
@@ -45,7 +47,11 @@ if TYPE_CHECKING:
     from eddyline.spark.join_inputs import JoinNode
 
 LINEAR, LOOKUP, WINDOWS, STREAM, RELATION, NUMBERS = "linear", "lookup", "windows", "stream", "relation", "numbers"
-SLICES, STATE = adding.SLICES, "state"
+SLICES, STATE, WAITING = adding.SLICES, "state", "waiting"
+#: behind the name of a stage, the log of the tuples that wait for a table to answer
+_WHO_WAITS = "/waiting"
+#: in that log, the column behind those of the tuple: the key that it asks for
+ASKED = "asked"
 #: behind the name of a stage, the stage that writes its numbers down
 _ITS_NUMBERS = "#numbers"
 _FROM_LOG = (StreamReceive, StreamAcquire)
@@ -70,6 +76,12 @@ class Stage:
     def states(self) -> tuple[str, ...]:
         """The states of a join tree that it reads."""
         return () if self.joined is None else self.joined.states
+
+    @property
+    def asked(self) -> str | None:
+        """The table that is asked by key."""
+        node = self.plan
+        return node.table.table if isinstance(node, StreamLookup) and isinstance(node.table, Remote) else None
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -118,7 +130,28 @@ def cut(name: str, plan: Operator, columns: tuple[str, ...]) -> list[Stage]:
         raise NotSupported("queries with tags run on the reference engine only, so far", hint="use --engine reference")
     stages: list[Stage] = []
     stages.append(_Cutter(name, stages).stage(name, plan, columns))
-    return stages
+    return [each for stage in stages for each in _with_waiting(stage)]
+
+
+def waiting_for(name: str) -> str:
+    """The name of the log of those who wait in a stage; of that log itself the same."""
+    return name if name.endswith(_WHO_WAITS) else f"{name}{_WHO_WAITS}"
+
+
+def waited_by(name: str) -> str:
+    """The name of the stage in which tuples wait; of any other its own."""
+    return name.removesuffix(_WHO_WAITS)
+
+
+def _with_waiting(stage: Stage) -> list[Stage]:
+    """A stage, behind that of the tuples which wait in it."""
+    node = stage.plan
+    if not isinstance(node, StreamLookup) or not isinstance(node.table, Remote):
+        return [stage]
+    names = [*(f"c{place}" for place in range(len(node.input.schema))), ASKED]
+    types = [*(field.type for field in node.input.schema.fields), node.table.key_column.type]
+    written = Schema(tuple(Field(name, type_) for name, type_ in zip(names, types, strict=True)))
+    return [Stage(waiting_for(stage.name), WAITING, node, tuple(names), written), stage]
 
 
 class _Cutter:
@@ -145,7 +178,8 @@ class _Cutter:
             return plan.with_inputs(self._tuples(plan.tuples), self._stage(plan.tags))
         if isinstance(plan, StreamLookup):
             # several tables are looked up at once: a tuple meets all of them as they stand
-            several = isinstance(plan.input, StreamLookup)
+            # … but those that are asked by key take their time
+            several = isinstance(plan.input, StreamLookup) and not is_remote(plan) and not is_remote(plan.input)
             return plan.with_inputs((self.rest_of if several else self._tuples)(plan.input), plan.table)
         if _is_matched_lookup(plan):
             return plan.with_inputs(self.rest_of(plan.inputs[0]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.moment import Beginning
-from eddyline.spark.stages import SLICES, STATE, Stage
+from eddyline.spark.stages import SLICES, STATE, WAITING, Stage
 
 if TYPE_CHECKING:
     from eddyline.log.results import Results
@@ -62,5 +62,7 @@ class Standing:
 
 def of_the_past(query: Standing, stages: Sequence[Stage]) -> list[Stage]:
     """The stages that answer what has passed: who keeps slices only while that pays keeps none of it, and what joins
-    store is that of what is to come."""
-    return [stage for stage in stages if stage.kind != STATE and not (query.chooses and stage.kind == SLICES)]
+    store is that of what is to come. Who waits for an answer goes with the stage that asks."""
+    return [
+        stage for stage in stages if stage.kind not in (STATE, WAITING) and not (query.chooses and stage.kind == SLICES)
+    ]

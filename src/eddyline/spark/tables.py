@@ -54,7 +54,8 @@ class Tables:
         table = self._tables[extent.name] = _Table(extent, base)
         table.inserted = self._storage.read_json(self._manifest(extent.name)) or []
         self._outdate(self._left_over(table))
-        self.current(extent.name)
+        if extent.lookup is None:  # else it is scanned only if that pays
+            self.current(extent.name)
 
     def drop(self, name: str) -> None:
         self._tables.pop(name, None)

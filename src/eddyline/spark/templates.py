@@ -11,6 +11,7 @@ from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, 
 from eddyline.algebra.literals import with_literals
 from eddyline.algebra.node import expressions_of
 from eddyline.algebra.relational import WindowSelect
+from eddyline.algebra.remote import is_remote
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.stream import StreamSelect
 from eddyline.algebra.types import DataType
@@ -27,6 +28,11 @@ from eddyline.spark.tags.sharing import shape_in_class
 def template_shape(query: BoundQuery) -> Shape:
     """The shape of a query with parameters; raises if they stand where queries of one class cannot differ."""
     shape = shape_in_class(query)
+    if any(map(is_remote, query.plan.walk())):
+        raise NotSupported(
+            "queries with a table that is looked up by key cannot be answered together",
+            hint="make each with CREATE QUERY; what was found for a key is there for all of them",
+        )
     if shape is None:
         raise NotSupported(
             "queries of this kind cannot be answered together",

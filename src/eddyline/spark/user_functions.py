@@ -16,7 +16,7 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.vectorised import said
 from eddyline.errors import InvalidDefinition
-from eddyline.kernels.functions import FOLDER, content_of, load, loaded, path_of
+from eddyline.kernels.functions import FOLDER, code_of, content_of, load, loaded, path_of
 from eddyline.log.storage import Storage
 from eddyline.spark.code_identity import identity_of
 from eddyline.spark.literal import spark_type
@@ -87,6 +87,11 @@ def keep(storage: Storage, function: UserFunction, content: bytes) -> None:
 def asked_here(storage: Storage, function: UserFunction, *arrays: pa.Array) -> pa.Array:
     """Values of a function in this process, by the code that is kept."""
     return load(storage, function)(*arrays)
+
+
+def code_kept(storage: Storage, function: UserFunction) -> Callable[..., Any]:
+    """The code of a function that tables are asked with, in this process."""
+    return code_of(storage, function)
 
 
 def keep_only(storage: Storage, functions: Iterable[UserFunction]) -> None:

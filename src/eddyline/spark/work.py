@@ -11,6 +11,7 @@ from eddyline.algebra.first_tags import FirstTags
 from eddyline.algebra.marks import MARKS
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowSort
+from eddyline.algebra.remote import is_remote
 from eddyline.algebra.sharing import QUERY, LastNumbers, StreamMatch
 from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.tag_groups import RunningGroups
@@ -20,6 +21,7 @@ from eddyline.log.results import StageResult
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment
 from eddyline.sharing.marked import with_all_marks
 from eddyline.spark.evaluate import difference
+from eddyline.spark.evaluate.asked import desired_asked, waiting_changes
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_groups, desired_relation, desired_stream, desired_windows
 from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
@@ -45,6 +47,7 @@ from eddyline.spark.stages import (
     SLICES,
     STATE,
     STREAM,
+    WAITING,
     WINDOWS,
     Stage,
     is_relation,
@@ -108,6 +111,10 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
         assert stage.joined is not None
         frame = state_changes(stage.joined, view)
         return None if frame is None else _Changes(frame, [TICK, diff])
+    if stage.kind == WAITING:
+        assert isinstance(stage.plan, StreamLookup)
+        frame = waiting_changes(stage.plan, view)
+        return None if frame is None else _Changes(frame, [INDEX, TICK, diff])
     desired = _desired(stage, view)
     if desired is None:
         return None
@@ -206,6 +213,8 @@ def _desired(stage: Stage, view: Batch) -> Desired | None:
     plan = stage.plan
     if stage.kind == WINDOWS:
         return desired_windows(plan, view)
+    if isinstance(plan, StreamLookup) and is_remote(plan):
+        return desired_asked(plan, view)
     if isinstance(plan, StreamLookup | StreamMatch):
         return desired_lookup(plan, view)
     if isinstance(plan, TagMatches):

@@ -13,6 +13,7 @@ from eddyline.planner.probing import Probing
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
+from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.routes import Routes
 from eddyline.spark.shared_states import SharedStates
 from eddyline.spark.stages import Stage
@@ -47,6 +48,7 @@ class Means:
     stands: Callable[[Standing], bool]
     corrections: Corrections  # which way answers are corrected
     points: Mapping[str, int]  # by query, how many ticks back a connection point wants it to be corrected from slices
+    lookups: Lookups
 
 
 @dataclass(frozen=True)

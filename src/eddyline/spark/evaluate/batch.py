@@ -21,6 +21,7 @@ from eddyline.spark.tags.made import said_by, satisfied, text_of
 
 if TYPE_CHECKING:
     from eddyline.planner.probing import Probing
+    from eddyline.spark.evaluate.asked import Waiting
     from eddyline.spark.join_inputs import JoinNode
 
 
@@ -109,6 +110,7 @@ class Batch:
     edges: Spans | None = None  # of its answer, the ticks at which lives that begin or end are all that matters
     whole_from: int = LOW  # of a stage that stores joined tuples: it has all that live at this tick or later
     begins: bool = False  # whether it has nothing stored yet
+    waiting: Waiting | None = None  # of a look-up at a table that is asked by key
     #: if there is a list, it is told of windows that slices cannot answer, as frames with their places …
     doubts: list[Frame] | None = None
     doubted: Spans = NOTHING  # … which are then answered from their tuples

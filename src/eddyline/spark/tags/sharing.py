@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from eddyline.algebra.marks import MARKS
 from eddyline.algebra.node import Operator
+from eddyline.algebra.remote import is_remote
 from eddyline.algebra.sharing import QUERY
 from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.tag import TaggedObjectSelection, Tagger
@@ -43,6 +44,8 @@ def _untagged(plan: Operator) -> Operator:
 
 def shape_in_class(query: BoundQuery) -> Shape | None:
     """The shape of a query, with or without tags; None if it cannot be answered together with others."""
+    if any(map(is_remote, query.plan.walk())):
+        return None  # each has its own tuples that wait
     if query.in_class is None:
         return None if MARKS in query.columns else shape_of(query.plan, query.columns)
     plain, shown = query.in_class
