@@ -20,12 +20,12 @@ from laws.without_spark import kernels_alone
 PUSHES = 36
 _RANGE, _SLIDE = "[RANGE 6 SEC]", "[FROM NOW-5 TO NOW SLIDE 2 SEC]"
 QUERIES = {
-    "first": f"ISTREAM(SELECT x.v AS p, z.v AS q FROM a {_RANGE} x, b {_RANGE} y, c {_RANGE} z "
-    "WHERE x.k = y.k AND y.k = z.k)",
-    "second": f"DSTREAM(SELECT n.v AS p, m.t AS q FROM c {_RANGE} o, b {_RANGE} m, a {_RANGE} n, a {_RANGE} l "
-    "WHERE n.k = m.k AND m.k = o.k AND l.v = o.v)",
-    "windows": f"SELECT x.v AS p, COUNT(*) AS n FROM a {_SLIDE} x, b {_SLIDE} y, c {_SLIDE} z "
-    "WHERE x.k = y.k AND y.v = z.v GROUP BY x.v",
+    "first": f"ISTREAM(SELECT x1.v AS p, x3.v AS q FROM a {_RANGE} x1, b {_RANGE} x2, c {_RANGE} x3 "
+    "WHERE x1.k = x2.k AND x2.k = x3.k)",
+    "second": f"DSTREAM(SELECT x3.v AS p, x2.t AS q FROM c {_RANGE} x1, b {_RANGE} x2, a {_RANGE} x3, a {_RANGE} x4 "
+    "WHERE x3.k = x2.k AND x2.k = x1.k AND x4.v = x1.v)",
+    "windows": f"SELECT x1.v AS p, COUNT(*) AS n FROM a {_SLIDE} x1, b {_SLIDE} x2, c {_SLIDE} x3 "
+    "WHERE x1.k = x2.k AND x2.v = x3.v GROUP BY x1.v",
 }
 
 
