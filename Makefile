@@ -62,7 +62,7 @@ bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving obje
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.tags $(BENCH)
 
-bench-joins: $(STAMP) ## measure multi-way joins: planners, estimates, joins that run, changes, and beside others (half an hour; BENCH=… for less)
+bench-joins: $(STAMP) ## measure multi-way joins: planners, estimates, joins that run, changes, and beside others (long; BENCH=… for less)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.joins $(BENCH)

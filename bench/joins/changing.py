@@ -118,11 +118,9 @@ def recovered(cpu: Sequence[float], hindsight: Sequence[float]) -> int | None:
     (2, 0, None)
     """
     each = ratios(cpu, hindsight)
-    far = [at for at in range(len(each) - _TOGETHER + 1) if statistics.median(each[at : at + _TOGETHER]) > CLOSE]
-    if not far:
-        return 0
-    behind = far[-1] + 1
-    if behind > len(each) - _TOGETHER:
+    medians = [statistics.median(each[at : at + _TOGETHER]) for at in range(len(each) - _TOGETHER + 1)]
+    behind = max((at + 1 for at, median in enumerate(medians) if median > CLOSE), default=0)
+    if behind == len(medians):
         return None
     # the first of the batches whose median is close may still be far itself
     return next(at for at in range(behind, len(each)) if each[at] <= CLOSE)

@@ -69,7 +69,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     costs.add_argument("--trees", type=int, default=4, help="for each join")
     costs.add_argument("--batches", type=int, default=10, help="of a second each; the second half counts")
     joins = parser.add_argument_group(RUNNING)
-    joins.add_argument("--streams", type=numbers, default=[4, 5, 8, 12, 20], help="of the joins that run")
+    joins.add_argument("--streams", type=numbers, default=[4, 5, 8], help="of the joins that run")
     joins.add_argument("--tuples", type=int, default=40_000, help="in a window")
     joins.add_argument("--seconds", type=int, default=12, help="batches of a second each, after one that fills windows")
     turns = parser.add_argument_group(CHANGING)
