@@ -22,7 +22,6 @@ from eddyline.spark.evaluate import joining
 from eddyline.spark.evaluate.joining import cut_lives, joined_lives, state_changes
 from eddyline.spark.join_at_work import JoinAtWork
 from eddyline.spark.joins_together import JoinsTogether
-from eddyline.spark.shared_states import SharedStates
 from laws.join_queries import joins, overlapping, random_tree
 from laws.restless import Restless
 from laws.streams import EXAMPLES, Data, data, folded, run, unnumbered
@@ -173,19 +172,6 @@ def test_trees_are_run_by() -> None:
         trees = ["(((x1 x2) x4) x3)", "((x1 (x2 x4)) x3)"]
         agree([f"{by_windows} {equal}", f"{by_range} {equal})"], Data(rows, others), 3, trees)
     assert stored.call_count > 10 and of_relations.call_count > 3 and of_windows.call_count > 3
-
-
-@contextmanager
-def counted_states(found: list[int]) -> Iterator[None]:
-    """How many queries read each state that is made."""
-    arrange = SharedStates.arrange
-
-    def arranged(states: SharedStates, *given: Any) -> None:
-        arrange(states, *given)
-        found.extend(len(users) for users in states.users.values())
-
-    with patch.object(SharedStates, "arrange", arranged):
-        yield
 
 
 @_allowed(20)

@@ -38,7 +38,7 @@ from eddyline.spark.shared_states import SharedStates, is_shared
 from eddyline.spark.source import ENTRY
 from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing, of_the_past
-from eddyline.spark.stretches import Stretch, Stretches, derived_log, given_logs
+from eddyline.spark.stretches import Stretch, Stretches, as_far_as, derived_log, given_logs, nothing_between
 from eddyline.spark.tables import Tables
 from eddyline.spark.work_means import Means, shared_of
 
@@ -266,7 +266,7 @@ class Executor:
                 self._forget_lanes()
                 self.results = self._results_before(batch)
         # by now: those of this batch may be in use until its end
-        outdated, dropped = self._tables.outdated(), self.lookups.droppable()
+        outdated, unread = self._tables.outdated(), self.lookups.droppable()
         self.upkeep(batch - 1)
         target = self._target(batch)
         entries = self._journal.between(self.results.last.entry, target.entry)
@@ -299,7 +299,7 @@ class Executor:
         self._settle_lanes(common, added, done, target, rows)
         self._start_lanes(list(done), self.results.positions, target, batch + 1)
         self.look()
-        self.lookups.sweep(dropped, self.lane_reads())
+        self.lookups.sweep(unread, self.lane_reads())
         self._tables.delete_unused(outdated, lambda: used if self._lanes is None else used | self._lanes.scanned())
         for name, stage in record.stages.items():
             if stage.failed:
@@ -403,7 +403,7 @@ class Executor:
                 latest = added.stages
                 at, failed = step.after, bool(latest.get(name, StageResult()).failed)
             news = self.lookups.has_news(query, latest, self.results.stages)
-            through = at.past is None and not news and self._nothing_between(at, target)
+            through = at.past is None and not news and nothing_between(self._journal, at, target)
             positions[name] = None if failed or through or self._has_stopped(query) else at
         return positions
 
@@ -411,12 +411,6 @@ class Executor:
         if query.history and not self._has_begun(query):
             return Position(target.entry, target.reached, target.closed, Past())
         return self.results.last.position
-
-    def _nothing_between(self, at: Position, target: Position) -> bool:
-        """Whether neither rows nor time have come since, nor anybody who wants to see what is withheld."""
-        if (at.reached, at.closed) != (target.reached, target.closed):
-            return False
-        return not any(entry.segments or entry.flushes for entry in self._journal.between(at.entry, target.entry))
 
     def _settle_lanes(
         self, common: Sequence[Standing], added: Added, done: Mapping[str, Lane], target: Position, rows: int
@@ -479,24 +473,13 @@ class Executor:
         if at.past is not None:
             stretch, after, size = self._piece(query, lane, at, at.past)
         else:
-            after, size = self._catching_up(at, target)
+            after, size = as_far_as(self._journal, at, target, self._policy.rows())
             stretch = Stretches(self._journal, self._extents, self.taggers, after).after(at, query)
         turn, settled = self._lanes.turn(lane), self._settled([query], after)
         work = BatchWork(
             self._means, self.results, number, [(query, stretch)], dict(self._extents), turn, settled=settled
         )
         return Step(work, after, size, number, any(stage.tables for stage in query.stages))
-
-    def _catching_up(self, at: Position, target: Position) -> tuple[Position, int]:
-        """As many entries as the lane is going to answer in one step, and their rows."""
-        assert self._policy is not None
-        most, rows, after = self._policy.rows(), 0, at
-        for entry in self._journal.between(at.entry, target.entry):
-            if rows and rows + entry.rows > most:
-                break
-            rows += entry.rows
-            after = Position(entry.number, entry.reached, entry.closed)
-        return after, max(1, rows)
 
     def _piece(self, query: Standing, lane: Lane, at: Position, past: Past) -> tuple[Stretch, Position, int]:
         """The next piece of the past."""

@@ -112,3 +112,21 @@ def clock_of(position: Position) -> Clock:
 
 def _tick(value: int | None) -> int:
     return LOW if value is None else value
+
+
+def nothing_between(journal: Journal, at: Position, target: Position) -> bool:
+    """Whether neither rows nor time have come since, nor anybody who wants to see what is withheld."""
+    if (at.reached, at.closed) != (target.reached, target.closed):
+        return False
+    return not any(entry.segments or entry.flushes for entry in journal.between(at.entry, target.entry))
+
+
+def as_far_as(journal: Journal, at: Position, target: Position, most: int) -> tuple[Position, int]:
+    """So many rows on from a position, by whole entries and at least one, and how many they are."""
+    rows, after = 0, at
+    for entry in journal.between(at.entry, target.entry):
+        if rows and rows + entry.rows > most:
+            break
+        rows += entry.rows
+        after = Position(entry.number, entry.reached, entry.closed)
+    return after, max(1, rows)
