@@ -16,7 +16,7 @@ from typing import Any
 
 import eddyline
 from bench.joins.running import Way, digest, graph_of, watch
-from bench.joins.workload import Change, Edge, Workload, batches
+from bench.joins.workload import Change, Edge, Workload, batches, keep_apart
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.plan import Plan
@@ -69,6 +69,7 @@ def run(before: Workload, behind: Workload, costs: Costs, folder: Path, first: i
     workload = changed(before, behind, _WINDOW + first + 1)
     plans = {BEFORE: best(before, costs), HINDSIGHT: best(behind, costs)}
     db = eddyline.connect(str(folder), heartbeat=None)
+    keep_apart(db)
     try:
         for statement in workload.streams():
             db.sql(statement)

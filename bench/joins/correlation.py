@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import eddyline
-from bench.joins.workload import Workload, batches, random_workload
+from bench.joins.workload import Workload, batches, keep_apart, random_workload
 from eddyline.planner.plan import planned
 from eddyline.planner.tree import JTree, mjoin_of, node
 from eddyline.planner.written import written
@@ -70,7 +70,7 @@ def compared(
 ) -> list[Compared]:
     """Run one join by several trees; the first `warm` batches are not counted."""
     db = eddyline.connect(str(folder), heartbeat=None)
-    db._core.engine.executor.shared.enabled = False  # each tree pays for itself
+    keep_apart(db)
     try:
         for statement in workload.streams():
             db.sql(statement)

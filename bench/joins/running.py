@@ -18,7 +18,7 @@ import numpy as np
 
 import eddyline
 from bench.joins.graphs import BOTH, BOTH_TIGHT, CPU_TIGHT, MEMORY_TIGHT
-from bench.joins.workload import Edge, Workload, batches
+from bench.joins.workload import Edge, Workload, batches, keep_apart
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.choice import FEW_INPUTS, without_two
 from eddyline.planner.cost import Costs, Limits, Model
@@ -122,6 +122,7 @@ def run(workload: Workload, costs: Costs, folder: Path, number: int) -> dict[str
     model = Model(graph_of(workload), costs)
     mjoin, bjtree, settings = settings_of(model)
     db = eddyline.connect(str(folder), heartbeat=None)
+    keep_apart(db)
     try:
         for statement in workload.streams():
             db.sql(statement)

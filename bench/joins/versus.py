@@ -231,7 +231,7 @@ def versus(
                 "streams": each,
                 "tuples": tuples,
                 "sides": told,
-                "equal": len(right) <= 1,
+                "equal": len(right) == 1 or (not right and not told),
             }
         )
     return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -131,3 +132,9 @@ def batches(workload: Workload, ticks: int, span: int, filling: int = 0) -> Iter
     edges = [1, *range(1 + filling, ticks + 1, span), ticks + 1]
     for first, end in pairwise(dict.fromkeys(edges)):
         yield [workload.tuples(at, first, end) for at in range(len(workload.names))]
+
+
+def keep_apart(db: Any) -> None:
+    """Each join of a database keeps its own states and has limits for itself, so that each pays for what it needs."""
+    executor = db._core.engine.executor
+    executor.shared.enabled, executor.joins.apart = False, True

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.cost import Costs, Limits, Model, Resources
 from eddyline.planner.division import Division, Member, divide, used_by, with_state
 from eddyline.planner.finder import find_jtrees
+from eddyline.planner.front import front_of
 from eddyline.planner.graph import Input, JoinGraph, Predicate
+from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.tree import JTree, mjoin_of, tree_of
 from planner.brute import cpu as brute_cpu
 from planner.brute import state_and_rate
@@ -170,3 +174,19 @@ def test_brute_force_agrees_on_what_a_join_costs() -> None:
 
 def test_a_state_more_pushes_out_those_across_it() -> None:
     assert with_state(tree_of((((0, 1), 2), 3)), 0b1100) == tree_of(((0, 1), (2, 3)))
+
+
+def test_a_join_of_many_inputs_fits_where_only_a_longer_search_finds_a_tree() -> None:
+    """The ways of state selection and removal lead past it: two states of the bjtree have to go at once."""
+    draw = Random(4)
+    sizes = [draw.choice([20.0, 100.0, 300.0]) for _ in range(7)]
+    inputs = tuple(Input(f"i{at}", size / 10, size) for at, size in enumerate(sizes))
+    edges = tuple(
+        Predicate(frozenset({at, draw.randrange(at)}), draw.choice([0.001, 0.003, 0.01, 0.03])) for at in range(1, 7)
+    )
+    model = Model(JoinGraph(inputs, edges), _COSTS)
+    mjoin, bjtree = find_mjoin(model), find_bjtree(model)
+    limits = Limits(bjtree.cpu + 0.06 * (mjoin.cpu - bjtree.cpu), mjoin.memory + 0.2 * (bjtree.memory - mjoin.memory))
+    assert front_of(model, limits) == []
+    found = divide([Member("q", model)], limits)
+    assert found.missing is None and limits.allow(found.division.used)

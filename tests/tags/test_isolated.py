@@ -84,7 +84,9 @@ def _beside(batch: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
     return rows, tags
 
 
-def _logged(batches: list[list[dict[str, Any]]], root: Path, beside: bool = False) -> tuple[pa.Table, list[str]]:
+def _logged(
+    batches: list[list[dict[str, Any]]], root: Path, beside: bool = False
+) -> tuple[pa.Table, list[tuple[str, str]]]:
     """The log, and what was set aside."""
 
     def none(declaration: object) -> Any:
@@ -92,10 +94,13 @@ def _logged(batches: list[list[dict[str, Any]]], root: Path, beside: bool = Fals
 
     (step,) = Definitions(frozenset(), none).replay("CREATE STREAM s (v INTEGER, t BIGINT) TIMESTAMP BY t")
     assert isinstance(step, Define)
-    storage, set_aside = Storage(str(root)), []
+    storage, set_aside = Storage(str(root)), list[tuple[str, str]]()
     journal = Journal(storage)
     ingest = Ingest(
-        storage, journal, lambda reject: set_aside.append(reject.reason), reading=Understanding(lambda: 10**6, shipped)
+        storage,
+        journal,
+        lambda reject: set_aside.append((reject.file, reject.reason)),
+        reading=Understanding(lambda: 10**6, shipped),
     )
     schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
     for batch in batches:
@@ -138,7 +143,8 @@ def test_tags_beside_rows_are_tags_among_them(seed: int, usual: float, tmp_path:
     among, refused = _logged(batches, tmp_path / "among")
     beside, set_aside = _logged(batches, tmp_path / "beside", beside=True)
     assert beside.to_pylist() == among.to_pylist()
-    assert sorted(set_aside) == sorted(refused)
+    assert sorted(reason for _, reason in set_aside) == sorted(reason for _, reason in refused)
+    assert {file for file, _ in refused} <= {"push"} and {file for file, _ in set_aside} <= {"push, tags"}
 
 
 @pytest.mark.parametrize("size", [1, 2])

@@ -83,7 +83,9 @@ class Rows:
                 line, text = chunk.line[position].as_py(), chunk.text[position].as_py()
                 if text is None:  # a tuple of a source that keeps no texts
                     text = said_by(chunk.values.column_names, [c[position].as_py() for c in chunk.values.columns])
-                return Reject(chunk.extent, chunk.file, line, text, reason)
+                is_tag = chunk.op[position].as_py() == "#"
+                file = chunk.tags_file if is_tag and chunk.tags_file else chunk.file
+                return Reject(chunk.extent, file, line, text, reason)
             position -= len(chunk.op)
         raise AssertionError("a position behind the last row")
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from eddyline.planner.choice import FEW_INPUTS
+from eddyline.planner.choice import FEW_INPUTS, choose
 from eddyline.planner.cost import Limits, Model, Resources
 from eddyline.planner.front import Storing, front_of
-from eddyline.planner.plan import Plan
+from eddyline.planner.plan import Plan, planned
 from eddyline.planner.tree import JTree, node
 
 #: so many sums are kept for each join that is added: beyond that, neighbours are left out
@@ -146,9 +146,13 @@ def _front(join: Member, limits: Limits) -> list[Plan]:
     if join.tree is not None:
         return [Plan(join.tree, join.model.of(join.tree))]
     # what does not fit alone fits with nobody
-    found = front_of(join.model, join.own.within(limits), join.storing)
+    allowed = join.own.within(limits)
+    found = front_of(join.model, allowed, join.storing)
     if found:
         return found
+    further = choose(join.model, allowed).plan  # of many inputs: it looks where the ways of a front do not lead
+    if further is not None and allowed.allow((plan := planned(join.model, join.storing(further.tree))).used):
+        return [plan]
     every = front_of(join.model, Limits(), join.storing)
     fitting = [plan for plan in every if join.own.allow(plan.used)]
     return fitting or [min(every, key=lambda plan: (join.own.strain(plan.used), plan.cpu))]

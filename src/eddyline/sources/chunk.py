@@ -39,6 +39,7 @@ class Chunk:
     bytes_read: int  # of the whole pass so far
     stays: InPlace | None = None  # where the rows are, if they stay there
     beside: TagsBeside | None = None  # tags that stand among the rows, and come beside them
+    tags_file: str = ""  # of tags among the rows, if these have come from elsewhere
 
     @property
     def num_rows(self) -> int:

@@ -65,7 +65,7 @@ class TagsBeside:
             for name in _COLUMNS
         }
         together["text"] = pc.coalesce(together["text"], together["tag"])  # what is told of a tag that means nothing
-        return replace(rows, values=values, **together, beside=None)
+        return replace(rows, values=values, **together, beside=None, tags_file=self.tags.file)
 
 
 def tags_alone(extent: str, file: str, texts: pa.Array, lines: Positions, schema: pa.Schema) -> Chunk:

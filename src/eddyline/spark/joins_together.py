@@ -61,6 +61,7 @@ class JoinsTogether:
 
     def __init__(self) -> None:
         self.allowed: Callable[[], Allowed] = Allowed
+        self.apart = False  # True: each join as if there were no others, to measure what it costs
         self.taken: Taken | None = None
         self._debt = 0.0
         self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
@@ -69,7 +70,8 @@ class JoinsTogether:
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
         """Say by which trees joins are to run; those with lanes of their own share nothing but their inputs."""
         joins = {query.name: query.join for query in common if query.join is not None}
-        _begin_with_what_is_there(list(joins.values()))
+        if not self.apart:
+            _begin_with_what_is_there(list(joins.values()))
         alone = {query.name: query.join for query in aside if query.join is not None}
         seen = {name: join for name, join in {**joins, **alone}.items() if join.observed.is_enough}
         self._batches += 1
@@ -83,7 +85,8 @@ class JoinsTogether:
         began = time.monotonic()
         # a plan that cannot be made is no reason to stop answering
         with contextlib.suppress(EddylineError, ArithmeticError):
-            self._weigh(seen, set(alone), since)
+            for some in [{name: join} for name, join in seen.items()] if self.apart else [seen]:
+                self._weigh(some, set(alone), since)
         self._pause = max(_EVERY, int((time.monotonic() - began) / _PLANNING))
 
     def beside(self, name: str, common: Sequence[Standing], aside: Sequence[Standing]) -> Beside:

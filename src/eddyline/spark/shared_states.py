@@ -119,6 +119,8 @@ class SharedStates:
             place: stage for place, stage in self._stages.items() if place[0] in {x.name for x, _ in logs.values()}
         }
         self.standing.stages = [self._stage(one, logs) for one in sorted(wanted.values(), key=_size)]
+        for gone in set(self.standing.memory) - {stage.name for stage in self.standing.stages}:
+            del self.standing.memory[gone]
         self.users = {logs[key][0].name: tuple(dict.fromkeys(one.users)) for key, one in wanted.items()}
         self._probing = {logs[key][0].name: (one.join, one.found.inputs) for key, one in wanted.items()}
         for query, join in joins:
@@ -130,9 +132,6 @@ class SharedStates:
         """In which orders the parts of a state probe each other."""
         join, inputs = self._probing[state]
         return None if join.probing is None else Turned(join.probing, inputs)
-
-    def users_of(self, state: str) -> tuple[str, ...]:
-        return self.users.get(state, ())
 
     @staticmethod
     def kept(known: Iterable[str]) -> list[str]:
@@ -170,7 +169,7 @@ class SharedStates:
             key = identity.key(child.mask)
             if key in logs:
                 mask = _positions(one.found, child.mask)
-                below[mask] = _below(one, log, columns, child, logs[cast(str, key)][0])
+                below[mask] = _below(one, log, child, logs[cast(str, key)][0])
         tree = _turned(one.tree, one.found)
         own = SharedLog(log.name, tuple(range(sum(map(len, log.columns)))))
         shared = ((tree.mask, own), *below.items())
@@ -252,7 +251,7 @@ def _shared(identity: SharedInputs, mask: int, log: _Log) -> SharedLog:
     return SharedLog(log.name, tuple(places))
 
 
-def _below(one: _Wanted, log: _Log, columns: Sequence[Columns], child: JTree, part: _Log) -> SharedLog:
+def _below(one: _Wanted, log: _Log, child: JTree, part: _Log) -> SharedLog:
     """The same for a state that is made of another: its inputs show all columns of its log."""
     found = one.join.identity.joined(child.mask)
     assert found is not None
