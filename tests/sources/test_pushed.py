@@ -206,6 +206,13 @@ def test_tags_beside_rows_stand_in_front_of_them() -> None:
     assert among([], [{"_before": 1, "_tag": SAD}]) == [("#", None, SAD)]
 
 
+@pytest.mark.parametrize(
+    "none", [[], (), pa.table({"_before": [], "_tag": []}), pd.DataFrame({"_before": [], "_tag": []})]
+)
+def test_no_tags_beside_rows(none: Any) -> None:
+    assert among([(1, 60, 3)], none) == [("+", 60, None)]
+
+
 def test_tags_beside_rows_may_have_a_time_of_their_own() -> None:
     assert among([(1, 60, 3)], [{"_before": 1, "_tag": SAD, "Time": 59}])[0] == ("#", 59, SAD)
 
@@ -217,7 +224,7 @@ def test_a_tag_in_front_of_a_row_that_does_not_fit_stands_in_front_of_the_next()
 
 
 def test_tags_beside_rows_that_do_not_fit_are_set_aside() -> None:
-    tags = [{"_before": 3, "_tag": SAD}, {"_before": None, "_tag": SAD}, {"_before": 1, "_tag": "sad"}]
+    tags = [{"_before": 2**70, "_tag": SAD}, {"_before": None, "_tag": SAD}, {"_before": 1, "_tag": "sad"}]
     chunk = chunk_of(ROAD, [(1, 60, 3)], SECOND, tags=[*tags, {"_before": 2, "_tag": SAD}])
     assert [(reject.file, reject.line) for reject in chunk.rejects] == [("push, tags", line) for line in (1, 2, 3)]
     assert "not between 1 and 2" in chunk.rejects[0].reason and "_tag" in chunk.rejects[2].reason

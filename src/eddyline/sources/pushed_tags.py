@@ -25,6 +25,7 @@ from eddyline.sources.usual_tags import are_usual
 FILE = "push, tags"
 #: which row a tag stands in front of
 BEFORE = "_before"
+_MOST_ROWS = 2**62
 _TAGS = f"tags have {BEFORE}, the number of a row, and {TAG_COLUMN}, its fields as JSON, and may have a time"
 
 
@@ -39,8 +40,12 @@ def tags_beside(
         raise TypeMismatch(f"{extent.name} is a table, and tags are for streams")
     if not isinstance(tags, pa.Table):
         tags = _tags_as_table(extent, tags)
+    lines = np.arange(1, tags.num_rows + 1)
+    if not tags.num_rows:
+        return TagsBeside(
+            tags_alone(extent.name, FILE, pa.array([], pa.string()), lines, found.values.schema), lines
+        ), ()
     table, before = _placed(extent, tags)
-    lines = np.arange(1, len(before) + 1)
     fits = (before >= 1) & (before <= rows + 1)
     wrong = [
         Reject(extent.name, FILE, int(line), table.column(TAG_COLUMN)[int(line) - 1].as_py() or "", reason)
@@ -69,6 +74,8 @@ def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
     for tag in spelled:
         if isinstance(tag.get(TAG_COLUMN), Mapping):
             tag[TAG_COLUMN] = json.dumps(tag[TAG_COLUMN], default=str)
+        if isinstance(tag.get(BEFORE), int):  # what Arrow cannot hold is no place either
+            tag[BEFORE] = max(-_MOST_ROWS, min(_MOST_ROWS, tag[BEFORE]))
     names = dict.fromkeys([BEFORE, TAG_COLUMN, *(name for tag in spelled for name in tag)])
     try:
         return pa.table({name: pa.array([tag.get(name) for tag in spelled]) for name in names})

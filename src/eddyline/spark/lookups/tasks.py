@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -150,7 +152,9 @@ class Merged:
 
 
 def folder_of(extent: Extent) -> str:
-    return f"lookups/{extent.name}"
+    """Names may have anything in them, what leads out of a folder too."""
+    plain = re.fullmatch(r"\w[\w.]*", extent.name)
+    return f"lookups/{extent.name if plain else hashlib.sha256(extent.name.encode()).hexdigest()}"
 
 
 def in_a_task(spark: SparkSession | None, task: Task[Done_co]) -> Done_co:
