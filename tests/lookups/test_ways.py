@@ -182,7 +182,7 @@ def test_keys_that_cannot_be_asked_for_do_not_keep_others(tmp_path: Path) -> Non
     )
     with kernels_alone():
         db = eddyline.connect(tmp_path / "db", heartbeat=None, clock=lambda: 0)
-        text = definition(tmp_path, ", patience '2 seconds'").replace("lookups.service", str(service))
+        text = definition(tmp_path, ", patience '4 seconds'").replace("lookups.service", str(service))
         db.sql(text)
         keys = random.Random(1).sample(range(40), 40)
         db.stream("s").push([(key, key) for key in keys])
