@@ -201,7 +201,7 @@ class Lookups:
             later.append(table.find_due)
         if self._scan_is_due(table, now):
             yield partial(self._scan, table, now)
-        for group in table.groups:
+        for group in sorted(table.groups, key=lambda group: group.due):  # one that fails is not always the first
             if not group.at_work and group.due <= now:
                 yield partial(self._ask, table, group, now)
             elif not group.at_work:
@@ -249,7 +249,7 @@ class Lookups:
                 if table.known.whole:  # a scan has come before it
                     table.dropped |= {keys.path for keys in groups}
                 else:
-                    table.groups += [Group(keys, found_at) for keys in groups]
+                    table.groups += [Group(keys, found_at, found_at) for keys in groups]
             if failed:
                 self.refresh()
 

@@ -114,10 +114,9 @@ class Table:
 
     def halve(self, group: Group, now: float) -> None:
         somebody_is_there = self.answered >= group.failing
-        failures, due = (0, now + FIRST_PAUSE) if somebody_is_there else (group.failures, group.due)
+        failures, due = (0, min(group.due, now + FIRST_PAUSE)) if somebody_is_there else (group.failures, group.due)
         first, second = (
-            Group(half, group.since, min(due, group.due), failures, failing=now, is_half=True)
-            for half in group.keys.halves()
+            Group(half, group.since, due, failures, failing=now, is_half=True) for half in group.keys.halves()
         )
         self.groups = [*(other for other in self.groups if other is not group), first, second]
         if not somebody_is_there:
