@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -182,10 +183,13 @@ def test_keys_that_cannot_be_asked_for_do_not_keep_others(tmp_path: Path) -> Non
     )
     with kernels_alone():
         db = eddyline.connect(tmp_path / "db", heartbeat=None, clock=lambda: 0)
-        text = definition(tmp_path, ", patience '2 seconds'").replace("lookups.service", str(service))
+        text = definition(tmp_path, ", patience '1 hour'").replace("lookups.service", str(service))
         db.sql(text)
         keys = random.Random(1).sample(range(40), 40)
         db.stream("s").push([(key, key) for key in keys])
-        db.flush()
+        end = time.monotonic() + 60
+        while len(rows_of(db)) < 39 and time.monotonic() < end:
+            one_batch(db._core.engine)
         assert rows_of(db) == [(key, str(key)) for key in range(40) if key != 13]
+        assert table_of(db).keys_waited_for == 1
         db.close()

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from eddyline.algebra.user_function import UserFunction
 
+#: seconds before a call that has failed is made again; each time twice as many, up to the second number
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0
+
 
 @dataclass(frozen=True)
 class Lookup:

@@ -33,11 +33,6 @@ def answers(name: str, code: Callable[..., Any], keys: pa.Array, columns: pa.Sch
     return both.rename_columns([f"c{place}" for place in range(len(columns))]).append_column(FOUND, found)
 
 
-def cached_schema(columns: pa.Schema) -> pa.Schema:
-    """The columns of what is kept of answers."""
-    return pa.schema([*((f"c{place}", field.type) for place, field in enumerate(columns)), (FOUND, pa.bool_())])
-
-
 def scanned(columns: pa.Schema, rows: pa.Table, key: str) -> pa.Table:
     """The rows of a whole table in the form of answers."""
     rows = rows.select(columns.names).filter(pc.is_valid(rows.column(key))).cast(_nullable(columns))

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eddyline.catalog.catalog import Catalog
+from eddyline.catalog.lookup import FIRST_PAUSE, LONGEST_PAUSE
 from eddyline.errors import FunctionFailed
-
-#: seconds before a look-up that has failed is tried again; each time twice as many, up to the second number
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0
 
 
 class Asking:

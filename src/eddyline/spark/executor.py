@@ -182,6 +182,7 @@ class Executor:
         Lanes are stopped after that: a batch that still runs would open them again.
         """
         self._stopping.set()
+        self.lookups.end()
         if self._lanes is not None:
             self._lanes.end()
         try:

@@ -42,7 +42,7 @@ class Waiting:
 
     @property
     def has_news(self) -> bool:
-        return self.known.version > self.had.count
+        return self.known.version != self.had.count
 
     @property
     def is_scattered(self) -> bool:

@@ -58,10 +58,12 @@ class Answers:
         (['b'], ['a', 'b'])
         >>> known.without_old(12.0, 10.0, 3, seen=2).paths
         ['b']
+        >>> known.with_piece("asked earliest, answered last", 2, 9.0).without_old(12.0, 10.0, 4, seen=3).paths
+        ['a', 'b']
         """
         due = [p for p in self.pieces if p.version <= seen and (p.brief or now - p.asked >= fresh)]
         rows = self.rows - sum(piece.rows for piece in due)
-        for piece in () if self.whole else self.pieces:
+        for piece in () if self.whole else sorted(self.pieces, key=lambda piece: piece.asked):
             if rows > size and piece not in due and piece.version <= seen:
                 due.append(piece)
                 rows -= piece.rows

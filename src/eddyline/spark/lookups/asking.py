@@ -13,10 +13,12 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eddyline.catalog.extent import Extent
+from eddyline.catalog.lookup import FIRST_PAUSE, LONGEST_PAUSE
 from eddyline.errors import EddylineError
 from eddyline.log.results import Results, StageResult
 from eddyline.log.storage import Storage
@@ -25,7 +27,7 @@ from eddyline.spark.evaluate.asked import waiting_rows
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.lookups.answers import Answers, Piece
 from eddyline.spark.lookups.costs import Costs
-from eddyline.spark.lookups.table import FIRST_PAUSE, LONGEST_PAUSE, Group, Table
+from eddyline.spark.lookups.table import Group, Table
 from eddyline.spark.lookups.tasks import Asked, Came, Merged, Scanned, Task, Wanted, folder_of, in_a_task
 from eddyline.spark.patience import retried
 from eddyline.spark.pools import pool_of
@@ -64,6 +66,7 @@ class Lookups:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._at_work = 0
+        self._begun = 0  # so many jobs, ever
         self._changed = True  # since it was last looked what is to be done
         self.refresh: Callable[[], None] = lambda: None  # have it told again who waits
         self._scheduler: threading.Thread | None = None
@@ -132,7 +135,7 @@ class Lookups:
         for stage in _waiting_stages(query.stages):
             found = next((some[stage.name] for some in results if stage.name in some), None)
             table = self._tables.get(stage.asked or "")
-            if found is not None and table is not None and waiting_rows(found) and table.known.version > found.count:
+            if found is not None and table is not None and waiting_rows(found) and table.known.version != found.count:
                 return True
         return False
 
@@ -161,29 +164,51 @@ class Lookups:
         now, jobs, later = time.time(), list[Job](), list[float]()
         with self._news:
             self._changed = False
-            for table in self._tables.values():
-                self._forget_old(table)
-                for job in self._due_of(table, now, later):
-                    if self._at_work + len(jobs) < self._slots:
+            # whoever was served last comes last, and each table has a turn before any has its next
+            tables = sorted(self._tables.values(), key=lambda table: table.served)
+            for turn in zip_longest(*([(table, job) for job in self._due_at(table, now, later)] for table in tables)):
+                for table, job in filter(None, turn):
+                    if self._at_work < self._slots:
                         jobs.append(job())
-            self._at_work += len(jobs)
+                        self._at_work += 1
+                        self._begun += 1
+                        table.served = self._begun
         return jobs, min(later, default=None)
+
+    def _due_at(self, table: Table, now: float, later: list[float]) -> list[Callable[[], Job]]:
+        """What goes wrong with one table is told, and tried again; others do not wait for it."""
+        try:
+            self._forget_old(table)
+            return list(self._due_of(table, now, later))
+        except Exception as problem:
+            later.append(now + _FIND_AGAIN)
+            said = f"look-ups at {table.extent.name}: {reason_of(str(problem))}; trying again"
+            if said != table.said and not self._stopping.is_set():
+                table.said = said
+                self._on_trouble(said)
+            return []
 
     def _due_of(self, table: Table, now: float, later: list[float]) -> Iterable[Callable[[], Job]]:
         """Begins what it gives when that is called."""
+        pieces = [] if table.merging or now < table.merge_due else table.mergeable()
+        if pieces and table.is_scattered:
+            yield partial(self._merge, table, pieces)
         wanted = table.rows_waiting and not table.known.whole and table.looked_at != table.state
-        if wanted and not table.finding and table.find_due <= now:
+        find = wanted and not table.finding and table.find_due <= now
+        if find and table.asked_since:  # in turns: batches may bring keys faster than they are found
             yield partial(self._find, table)
-        elif wanted and not table.finding:
+        elif wanted and not table.finding and not find:
             later.append(table.find_due)
         if self._scan_is_due(table, now):
             yield partial(self._scan, table, now)
-        for group in table.groups:
+        for group in sorted(table.groups, key=lambda group: group.due):  # one that fails is not always the first
             if not group.at_work and group.due <= now:
                 yield partial(self._ask, table, group, now)
             elif not group.at_work:
                 later.append(group.due)
-        if not table.merging and (pieces := table.mergeable()):
+        if find and not table.asked_since:
+            yield partial(self._find, table)
+        if pieces and not table.is_scattered:
             yield partial(self._merge, table, pieces)
 
     def _scan_is_due(self, table: Table, now: float) -> bool:
@@ -199,15 +224,14 @@ class Lookups:
         lookup = table.lookup
         known = table.known.without_old(time.time(), lookup.fresh, lookup.size, table.seen)
         if known is not table.known:
-            table.replace(known)
-            self._write(table)
+            self._become(table, known)
 
     # -- jobs ---------------------------------------------------------------------------------------------------------
 
     def _find(self, table: Table) -> Job:
-        table.finding, table.looked_at = True, table.state
+        table.finding, table.looked_at, table.asked_since = True, table.state, False
         waiting = [segment.path for result in table.waiting for segment in result.segments]
-        on_their_way = sorted({group.keys.path for group in table.groups})
+        on_their_way = [group.keys for group in table.groups]
         task = Wanted(self._storage.root, table.extent, waiting, table.known.paths, on_their_way)
 
         def found() -> None:
@@ -225,14 +249,14 @@ class Lookups:
                 if table.known.whole:  # a scan has come before it
                     table.dropped |= {keys.path for keys in groups}
                 else:
-                    table.groups += [Group(keys, found_at, born=found_at) for keys in groups]
+                    table.groups += [Group(keys, found_at, found_at) for keys in groups]
             if failed:
                 self.refresh()
 
         return found
 
     def _ask(self, table: Table, group: Group, now: float) -> Job:
-        group.at_work = True
+        group.at_work, table.asked_since = True, True
         over = now - group.since >= table.lookup.patience
         task = Asked(self._storage.root, table.extent, group.keys, over)
 
@@ -251,37 +275,41 @@ class Lookups:
             table.dropped |= {came.path} - {""}
             return
         if came.failed:
-            self._failed(table, group, came)
+            self._failed(table, group, came, over)
+            return
+        try:
+            self._become(table, table.known.with_piece(came.path, came.rows, asked, brief=over))
+        except Exception as problem:  # what is not written down is not known; the file may be named there, and stays
+            if self._stopping.is_set():
+                raise
+            self._failed(table, group, Came(seconds=came.seconds, failed=reason_of(str(problem))), over)
             return
         self._gone(table, [group])
         if over:
             keys = f"{group.keys.count:,} keys" if group.keys.count > 1 else "a key"
             self._on_trouble(f"{table.extent.name} has not answered for {keys} in time: it is as if it had nothing")
         else:
-            table.answered = time.time()
+            table.is_answered(time.time())
             table.costs.asked(group.keys.count, came.seconds, table.answered)
-        table.replace(table.known.with_piece(came.path, came.rows, asked, brief=over))
-        self._write(table)
 
-    def _failed(self, table: Table, group: Group, came: Came) -> None:
+    def _failed(self, table: Table, group: Group, came: Came, over: bool) -> None:
         """Later again; and in halves, for it may be a single key that cannot be asked for.
 
         If others get answers, halves are asked for soon; else nobody may be there at all, and pauses go on to double.
         """
-        table.costs.failed(came.seconds, time.time())
+        now = time.time()
+        table.costs.failed(came.seconds, now)
+        table.vain_calls += 1
         if came.failed != table.said:
             table.said = came.failed
             self._on_trouble(f"{came.failed}; asking again, and who needs it waits")
         pause = min(FIRST_PAUSE * 2.0 ** min(group.failures, _DOUBLED), LONGEST_PAUSE)
         group.failures += 1
         # when patience is at its end, it is said so then
-        group.due = min(time.time() + pause, max(time.time(), group.since + table.lookup.patience))
-        somebody_is_there = table.answered >= group.born
-        if group.keys.count > 1 and (group.is_half or group.failures >= _SPLIT):
-            table.groups.remove(group)
-            failures = 0 if somebody_is_there else group.failures
-            for half in group.keys.halves():
-                table.groups.append(Group(half, group.since, group.due, failures, born=time.time(), is_half=True))
+        group.due = now + pause if over else min(now + pause, max(now, group.since + table.lookup.patience))
+        if group.keys.count > 1 and (group.is_half or group.failures >= _SPLIT) and table.may_halve(group):
+            table.halve(group, now)
+        group.failing = min(group.failing, now)
 
     def _scan(self, table: Table, now: float) -> Job:
         table.scanning = True
@@ -295,10 +323,11 @@ class Lookups:
                     self._on_trouble(f"{table.extent.name} cannot be scanned: {came.failed}; it is looked up")
                     table.scan_due = time.time() + LONGEST_PAUSE
                     return
+                table.scan_due = time.time() + LONGEST_PAUSE  # if it cannot be written down
+                self._become(table, table.known.of_scan(came.path, came.rows, now))
+                table.scan_due = 0.0
                 table.costs.scanned(came.seconds, now)
                 self._gone(table, list(table.groups))
-                table.replace(table.known.of_scan(came.path, came.rows, now))
-                self._write(table)
             self._nudged()
 
         return scanned
@@ -310,9 +339,11 @@ class Lookups:
         def merged() -> None:
             came = self._came(task)
             with self._news:
-                table.merging = False
-                if not came.failed and table.merged(pieces, came.path, came.rows):
-                    self._write(table)
+                table.merging, table.merge_due = False, time.time() + LONGEST_PAUSE  # if it comes to nothing
+                known = None if came.failed else table.merged(pieces, came.path, came.rows)
+                if known is not None:
+                    self._become(table, known)
+                    table.merge_due = 0.0
                 elif came.path:
                     table.dropped.add(came.path)
 
@@ -334,9 +365,11 @@ class Lookups:
         left = {group.keys.path for group in table.groups}
         table.dropped |= {group.keys.path for group in groups} - left
 
-    def _write(self, table: Table) -> None:
-        manifest = table.known.to_json()
+    def _become(self, table: Table, known: Answers) -> None:
+        """It is written down before batches see it: after a restart, none has seen a later version than is known."""
+        manifest = known.to_json()
         retried(lambda: self._storage.write_json(_manifest(table.extent), manifest), self._stopping, self._on_trouble)
+        table.replace(known)
 
     def _tell(self, table: Table, problem: Exception) -> None:
         """Who waits is in files that may have been merged meanwhile: that is no trouble, unless it comes again."""
@@ -368,15 +401,32 @@ class Lookups:
             self._news.notify_all()
 
     def _schedule(self) -> None:
+        """Whatever goes wrong in here is told once, and tried again: who waits would wait for ever without it."""
+        jobs, said = list[Job](), ""  # which have a slot, and no thread yet
         while not self._stopping.is_set():
-            jobs, due = self._due()
-            for job in jobs:
-                thread = threading.Thread(target=self._at, args=(job,), name="eddyline-lookup", daemon=True)
-                self._threads = [*(other for other in self._threads if other.is_alive()), thread]
-                thread.start()
-            with self._news:
-                if not self._stopping.is_set() and not self._changed:
-                    self._news.wait(None if due is None else max(0.0, due - time.time()))
+            try:
+                due = None
+                if not jobs:
+                    jobs, due = self._due()
+                while jobs:
+                    self._start(jobs[0])
+                    del jobs[0]
+                said = ""
+                with self._news:
+                    if not self._stopping.is_set() and not self._changed:
+                        self._news.wait(None if due is None else max(0.0, due - time.time()))
+            except Exception as problem:
+                reason = f"look-ups: {reason_of(str(problem))}; trying again"
+                if reason != said:
+                    said = reason
+                    with suppress(Exception):
+                        self._on_trouble(reason)
+                self._stopping.wait(_FIND_AGAIN)
+
+    def _start(self, job: Job) -> None:
+        thread = threading.Thread(target=self._at, args=(job,), name="eddyline-lookup", daemon=True)
+        thread.start()
+        self._threads = [*(other for other in self._threads if other.is_alive()), thread]
 
     def _at(self, job: Job) -> None:
         try:
@@ -390,9 +440,13 @@ class Lookups:
                 self._changed = True
                 self._news.notify_all()
 
+    def end(self) -> None:
+        """No more calls, and who tries again to write something gives up. It waits for nobody who has the lock."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """No more calls; those at work are cancelled."""
-        self._stopping.set()
+        self.end()
         with self._news:
             self._news.notify_all()
         if self._spark is not None and self._threads:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eddyline.catalog.extent import Extent
-from eddyline.catalog.lookup import Lookup
+from eddyline.catalog.lookup import FIRST_PAUSE, Lookup
 from eddyline.log.results import StageResult
 from eddyline.spark.evaluate.asked import waiting_rows
 from eddyline.spark.lookups.answers import Answers, Piece
@@ -16,10 +17,12 @@ from eddyline.spark.lookups.costs import Costs
 from eddyline.spark.lookups.tasks import Keys
 from eddyline.spark.physical import counted
 
-#: seconds before a call that has failed is made again; each time twice as many, up to the second number
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0
 #: so many small pieces of about one size and age become one
 _MERGED = 8
+#: there is another scout when so many times as many calls have failed
+_NEXT_SCOUT = 4
+#: when there are more than so many, which each batch reads, merging comes before asking
+_MANY = 4 * _MERGED
 #: pieces that are merged differ in age by at most this part of the time for which an answer holds
 _OF_FRESH = 8
 
@@ -33,7 +36,7 @@ class Group:
     due: float = 0.0
     failures: int = 0
     at_work: bool = False
-    born: float = 0.0  # when it became a group, or a part of one that had failed
+    failing: float = math.inf  # since when: of a half, since it became one
     is_half: bool = False
 
 
@@ -54,12 +57,18 @@ class Table:
     losses: int = 0  # how often something that was known has gone
     scanning: bool = False
     merging: bool = False
+    merge_due: float = 0.0
+    asked_since: bool = True  # something, since it was last found out which keys are wanted
     answered: float = 0.0  # when a call was last answered
     scan_due: float = 0.0  # one that has failed is not begun again at once
     dropped: set[str] = field(default_factory=set)  # files that no new batch reads
     tuples: int = 0  # that have come to look-ups
     misses: int = 0  # of which so many had to wait
     said: str = ""  # what was last told of its trouble
+    vain_calls: int = 0  # that have failed since one was answered
+    scout: Group | None = None  # the one that is asked for in halves while nobody answers
+    next_scout: int = 0  # when so many calls have failed, there may be another one
+    served: int = 0  # of all that was begun, the number of its latest
 
     @property
     def lookup(self) -> Lookup:
@@ -85,11 +94,43 @@ class Table:
         behind = [result.count for result in self.waiting if waiting_rows(result)]
         return min(behind, default=self.known.version)
 
+    def is_answered(self, now: float) -> None:
+        self.answered, self.vain_calls, self.scout, self.next_scout = now, 0, None, 0
+
+    def may_halve(self, group: Group) -> bool:
+        """Whether a group that has failed is to be asked for in halves.
+
+        If others get answers, it is. Else nobody may be there at all, and many calls for few keys are of no use: one
+        group is halved, down to a single key. If that fails as well, another one is after many more failures.
+        """
+        if self.answered >= group.failing or group is self.scout:
+            return True
+        if self.scout in self.groups and self.scout is not None and self.scout.keys.count > 1:
+            return False
+        if self.vain_calls < self.next_scout:
+            return False
+        self.next_scout = _NEXT_SCOUT * self.vain_calls
+        return True
+
+    def halve(self, group: Group, now: float) -> None:
+        somebody_is_there = self.answered >= group.failing
+        failures, due = (0, min(group.due, now + FIRST_PAUSE)) if somebody_is_there else (group.failures, group.due)
+        first, second = (
+            Group(half, group.since, due, failures, failing=now, is_half=True) for half in group.keys.halves()
+        )
+        self.groups = [*(other for other in self.groups if other is not group), first, second]
+        if not somebody_is_there:
+            self.scout = second  # has not fewer
+
     def replace(self, known: Answers) -> None:
         gone = set(self.known.paths) - set(known.paths)
         self.dropped |= gone
         self.losses += bool(gone)
         self.known = known
+
+    @property
+    def is_scattered(self) -> bool:
+        return len(self.known.pieces) > _MANY
 
     def mergeable(self) -> list[Piece]:
         """Pieces of about one size and age that had better be one; none if there are too few."""
@@ -100,15 +141,14 @@ class Table:
                 alike[piece.rows.bit_length() // 3, int(piece.asked / span)].append(piece)
         return next((pieces for pieces in alike.values() if len(pieces) >= _MERGED), [])
 
-    def merged(self, pieces: Sequence[Piece], path: str, rows: int) -> bool:
-        """Put one piece in place of several; gives whether all of them were still there."""
+    def merged(self, pieces: Sequence[Piece], path: str, rows: int) -> Answers | None:
+        """The same with one piece in place of several; None if not all of them are still there."""
         if not set(pieces) <= set(self.known.pieces):
-            return False
+            return None
         oldest, version = min(piece.asked for piece in pieces), max(piece.version for piece in pieces)
         rest = [piece for piece in self.known.pieces if piece not in pieces]
         whole = Piece(path, rows, oldest, version)
-        self.replace(Answers(self.known.version, (whole, *rest), self.known.whole))
-        return True
+        return Answers(self.known.version, (*rest, whole), self.known.whole)
 
     def told(self, now: float) -> list[str]:
         """What EXPLAIN says of it."""

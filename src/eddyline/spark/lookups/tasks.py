@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -58,7 +59,7 @@ class Wanted:
     extent: Extent
     waiting: Sequence[str]  # logs of those who wait
     known: Sequence[str]  # pieces of answers
-    on_their_way: Sequence[str]  # files with keys
+    on_their_way: Sequence[Keys]
 
     def run(self) -> list[Keys]:
         storage, lookup = Storage(self.root), _lookup(self.extent)
@@ -69,16 +70,21 @@ class Wanted:
             rows.set_column(0, DIFF, rows.column(DIFF).cast(pa.int64())).group_by(ASKED).aggregate([(DIFF, "sum")])
         )
         keys = weights.filter(pc.field(f"{DIFF}_sum") > 0).column(ASKED).cast(type_).combine_chunks()
-        for paths, column in ((self.known, f"c{place}"), (self.on_their_way, ASKED)):
-            for path in paths:
-                there = storage.read_table(path, [column]).column(column).combine_chunks()
-                keys = keys.filter(pc.invert(pc.is_in(keys, value_set=there.cast(type_))))
+        known = (storage.read_table(path, [f"c{place}"]).column(0) for path in self.known)
+        for there in chain(known, self._slices(storage)):
+            keys = keys.filter(pc.invert(pc.is_in(keys, value_set=there.combine_chunks().cast(type_))))
         if not len(keys):
             return []
         path = f"{folder_of(self.extent)}/keys/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, pa.table({ASKED: keys}))
         most = lookup.batch
         return [Keys(path, first, min(most, len(keys) - first)) for first in range(0, len(keys), most)]
+
+    def _slices(self, storage: Storage) -> Iterator[pa.ChunkedArray]:
+        """The keys on their way: others of the same files may have been answered, and be wanted anew."""
+        for path in sorted({keys.path for keys in self.on_their_way}):
+            column = storage.read_table(path, [ASKED]).column(ASKED)
+            yield from (column.slice(some.first, some.count) for some in self.on_their_way if some.path == path)
 
 
 @dataclass(frozen=True)
