@@ -52,6 +52,7 @@ class Desired:
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
     order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
+    created: tuple[str, ...] = ()  # the order in which windows are numbered that come in one batch; else by `keys`
 
     @property
     def head(self) -> list[str]:
@@ -116,7 +117,19 @@ def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     if not scope.places:
         return None
     made = windows(plan, batch, scope.places, scope.by)
-    return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), made.listed, made.grid)
+    created = _order_of_creation(plan, made.keys) if scope.by == TICKS else made.keys
+    place = _place(scope.by)
+    return Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
+
+
+def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Windows at ticks come as their ticks are closed, and those of one tick by what tells them apart.
+
+    Backward loops are answered from their first step on, which is the latest tick.
+    """
+    loops = [operator.loop for operator in plan.walk() if isinstance(operator, LoopWindow)]
+    backward = bool(loops) and all(loop.backward for loop in loops)
+    return (f"{T} DESC" if backward else T, *(key for key in keys if key != T))
 
 
 def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired | None:
