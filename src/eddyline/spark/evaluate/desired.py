@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eddyline.algebra.marks import is_marks
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges, WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.tag_groups import Everything, RunningGroups
-from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
+from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow, Scan
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
@@ -78,8 +78,26 @@ def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
     ticks = changed(plan, batch)
     if with_next:
         ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
+    if ticks and _may_come_again(plan, batch):
+        ticks = EVERYTHING
     ticks = (ticks | batch.asked_again).within(LOW, now).within(*batch.stretch)
     return Scope(by, ticks, ticks.within(LOW, before))
+
+
+def _may_come_again(plan: Operator, batch: Batch) -> bool:
+    """Whether a window of rows, beside what was always there, may have been said and gone at any other tick: wherever
+    it comes again, it is the same one."""
+    timed = [operator for operator in plan.walk() if isinstance(operator, WindowOp) and _has_ticks(operator)]
+    if len(timed) != 1 or not isinstance(timed[0], RowWindow):
+        return False
+    return any(segment.minus for segment in log_of(timed[0].input, batch).segments)
+
+
+def _has_ticks(leaf: WindowOp) -> bool:
+    """Whether it is where windows come from, and was not always there."""
+    if isinstance(leaf, Scan):
+        return leaf.interval is not None
+    return any(isinstance(operator, StreamOp) for operator in leaf.inputs)
 
 
 def _rows_scope(leaf: Operator, batch: Batch) -> Scope:

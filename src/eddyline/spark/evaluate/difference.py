@@ -158,6 +158,9 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
     counted = both.selectExpr("*", f"CASE WHEN {HEADER} THEN {T} END AS _head_tick")
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
     net = grouped(counted, [*keys, HEADER, "_head_tick", *columns], sums)
+    stands, on_grid = "_new > 0 OR _old > 0", desired.grid is not None and desired.keys == (T,)
+    if on_grid:
+        net = net.where(stands)
     over = f"OVER (PARTITION BY {', '.join(keys)})"
     differs = f"max(_new <> _old) {over}"
     if member is not None:  # of the row that says that the window is there, it is NULL
@@ -169,16 +172,16 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         *columns,
         "_new",
         "_old",
-        f"max({NUMBER}) {over} AS {NUMBER}",  # also if all that was said of it was taken back: it may come again
+        f"max({NUMBER}) {over} AS {NUMBER}",  # also if all that was said of the window was taken back
         f"max(CASE WHEN _new > 0 THEN _head_tick END) {over} AS _new_tick",
         f"max(CASE WHEN _old > 0 THEN _head_tick END) {over} AS _old_tick",
         f"{differs} AS _changed",
-    ).where("_changed AND (_new > 0 OR _old > 0)")
+    ).where(f"_changed AND ({stands})")
     # all rows of a window are peers in this order, so they share the number that its header counts
     created = ", ".join(desired.created).replace(T, "_new_tick")
     fresh = f"sum(CASE WHEN {HEADER} AND {NUMBER} IS NULL THEN 1 END) OVER (ORDER BY {created})"
     number = f"coalesce({NUMBER}, {said.count}L + {fresh})"
-    if desired.grid is not None and desired.keys == (T,):
+    if desired.grid is not None and on_grid:
         number = _grid_number(desired.grid, "coalesce(_new_tick, _old_tick)")
     extra = [key for key in keys if key != T]
     return judged.selectExpr(
