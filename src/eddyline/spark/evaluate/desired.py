@@ -59,8 +59,11 @@ class Desired:
         return list(self.keys) if T in self.keys else [*self.keys, T]
 
 
-def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
-    """`with_next`: windows whose predecessor changed are to be looked at too, as ISTREAM and DSTREAM need it."""
+def scope_of(plan: Operator, batch: Batch, with_next: bool, numbered: bool = False) -> Scope:
+    """`with_next`: windows whose predecessor changed are to be looked at too, as ISTREAM and DSTREAM need it.
+
+    `numbered`: what was said of a window must be found wherever it was.
+    """
     by = domain(plan)
     if by == INDEXES:
         return _rows_scope(_leaf(plan), batch)
@@ -78,7 +81,7 @@ def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
     ticks = changed(plan, batch)
     if with_next:
         ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
-    if ticks and _may_come_again(plan, batch):
+    if numbered and ticks and _may_come_again(plan, batch):
         ticks = EVERYTHING
     ticks = (ticks | batch.asked_again).within(LOW, now).within(*batch.stretch)
     return Scope(by, ticks, ticks.within(LOW, before))
@@ -131,7 +134,7 @@ def _leaf(plan: Operator) -> Operator:
 
 def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     """For a query whose answer is windows; None if the batch changes nothing."""
-    scope = scope_of(plan, batch, with_next=False)
+    scope = scope_of(plan, batch, with_next=False, numbered=True)
     if not scope.places:
         return None
     made = windows(plan, batch, scope.places, scope.by)
