@@ -28,7 +28,7 @@ _VALUES = ", ".join(f"({', '.join('NULL' if value is None else repr(value) for v
 AT_HAND = f"CREATE TABLE people (key INTEGER, name STRING, size BIGINT); INSERT INTO people VALUES {_VALUES};"
 QUERIES = [
     "SELECT id, a, name FROM s, people WHERE a = key WITH TAGS",
-    "SELECT id, b, p.name, q.size FROM s, people AS p, people AS q WHERE s.a = p.key AND p.size = q.size WITH TAGS",
+    "SELECT id, b, p.name, q.size FROM s, people AS p, people AS q WHERE s.a = p.key AND s.id = q.key WITH TAGS",
     "SELECT id, name FROM v WITH TAGS",
     "SELECT TAGGED OBJECTS FROM v WHERE OBJECT = v.b WITH TAGS",
     f"SELECT name, COUNT(*) AS n, MAX(b) AS m FROM v {_WINDOW} GROUP BY name WITH TAGS",
