@@ -115,8 +115,6 @@ def test_running(
 @settings(LAW)
 @given(lines(), st.sampled_from(FUNCTIONS), st.booleans(), st.sampled_from([1, 2, 5, 100]))
 def test_groups_are_numbered_as_they_were_founded(s: list[str], function: str, untagged: bool, batch_rows: int) -> None:
-    if any('"_ref"' in line for line in s):
-        batch_rows = 1  # of a group that a batch brings and takes away again there is no trace on Spark
     query = f"SELECT TAG, COUNT(*) AS n FROM s GROUP BY TAG {function}{' WITH UNTAGGED' if untagged else ''}"
     sql = f"{OWN} CREATE QUERY q AS {query};"
     files = {"s.jsonl": s, "r.jsonl": [], "own.py": [CODE]}

@@ -53,8 +53,9 @@ def test_tag_aggregation(
 ) -> None:
     stream, revisions, corrected = streams
     node = TagAggregation(function, (aggregate("count"), aggregate("sum", "measure")), untagged, patients)
-    after = tag_aggregation(node, [*stream, *revisions])
-    assert standing(after) == standing(tag_aggregation(node, corrected))
+    clock = Clock(99, 99)
+    after = tag_aggregation(node, [*stream, clock, *revisions, clock])
+    assert standing(after) == standing(tag_aggregation(node, [*corrected, clock]))
 
 
 @given(revised(in_order=True), revised(in_order=True), FUNCTIONS, st.integers(0, 4), st.integers(0, 4))

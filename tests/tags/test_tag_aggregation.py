@@ -6,17 +6,27 @@ from tag_streams import MEASURE, aggregate, changes, contents, end, fold, insert
 
 from eddyline.algebra.tag import TagAggregation, TagFunction, TickTag, WindowTagAggregation
 from eddyline.algebra.window import RangeWindow
-from eddyline.reference.element import Change, Row, TagElement, Window, WindowChange
+from eddyline.reference.element import Change, Clock, Row, TagElement, Window, WindowChange
 from eddyline.reference.tag_aggregation import tag_aggregation, window_tag_aggregation
 
 COLUMNS = (aggregate("count"), aggregate("sum", "measure"))
+#: the end of a batch
+STEP = Clock(None, None)
 
 
 def by_tag(
     *elements: object, function: str = "equality", threshold: float = 0.0, untagged: bool = False
 ) -> list[object]:
+    """What is answered if each tuple is a batch by itself."""
+    steps = (part for element in elements for part in ((element, STEP) if isinstance(element, Change) else (element,)))
+    return at_once(*steps, function=function, threshold=threshold, untagged=untagged)
+
+
+def at_once(
+    *elements: object, function: str = "equality", threshold: float = 0.0, untagged: bool = False
+) -> list[object]:
     node = TagAggregation(TagFunction(function, threshold), COLUMNS, untagged, patients)
-    return list(tag_aggregation(node, elements))
+    return [element for element in tag_aggregation(node, elements) if element != STEP]
 
 
 def measured(index: int, measure: int, *contents: str) -> Change:
@@ -37,6 +47,14 @@ def test_the_first_answer_of_a_group_is_inserted_and_the_later_ones_replace_it()
     assert answers(result) == [(1, "+", ("Running", 1, 10)), (2, "+", ("Resting", 1, 5)), (1, "=", ("Running", 2, 30))]
     assert changes(result)[2].new.tick == 3
     assert result[-1] == end(3)
+
+
+def test_a_batch_is_one_step() -> None:
+    first, second, third = measured(1, 10, "Running"), measured(2, 5, "Resting"), measured(3, 20, "RUNNING")
+    result = at_once(first, second, third, STEP)
+    assert answers(result) == [(1, "+", ("Running", 2, 30)), (2, "+", ("Resting", 1, 5))]
+    gone = Change(1, first.new, None)
+    assert answers(at_once(first, gone, second, STEP)) == [(1, "+", ("Resting", 1, 5))], "it never had a number"
 
 
 def test_an_answer_stands_behind_the_tags_of_its_group_and_carries_them() -> None:

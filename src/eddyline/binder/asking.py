@@ -9,6 +9,7 @@ from eddyline.algebra.expression import Call, TypedExpr, columns_of, conjunction
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.remote import Remote, asked_with, is_remote
 from eddyline.algebra.stream import StreamLookup, StreamSelect
+from eddyline.algebra.tag import TagJoin
 from eddyline.algebra.window import LatestRowsWindow, RowWindow, Scan
 from eddyline.binder.lookup import not_scannable
 from eddyline.binder.source import Input
@@ -46,16 +47,21 @@ def asking_plan(
 
 
 def check_order(plan: Operator, position: Position | None) -> None:
-    """Refuse windows that count tuples as they come, if when they come depends on how long a table takes to answer."""
-    for window in plan.walk():
-        if isinstance(window, RowWindow | LatestRowsWindow) and any(map(is_remote, window.walk())):
+    """Refuse what counts tuples as they come, if when they come depends on how long a table takes to answer."""
+    for operator in plan.walk():
+        if not isinstance(operator, RowWindow | LatestRowsWindow | TagJoin) or not any(map(is_remote, operator.walk())):
+            continue
+        if isinstance(operator, TagJoin):
             raise NotSupported(
-                "a window of rows counts tuples as they come, and those that wait for a look-up come in no order",
+                "a tag join sends objects in the order in which they come, and those that wait for a look-up have none",
                 position,
-                "give it a window of time, or count rows before the look-up",
+                "join the tags before the look-up",
             )
-    if plan.tagged and any(map(is_remote, plan.walk())):
-        raise NotSupported("tags do not travel through a look-up by key", position, "leave WITH TAGS out")
+        raise NotSupported(
+            "a window of rows counts tuples as they come, and those that wait for a look-up come in no order",
+            position,
+            "give it a window of time, or count rows before the look-up",
+        )
 
 
 def _way(table: Input, operator: StreamOp, parts: Sequence[TypedExpr]) -> Operator:

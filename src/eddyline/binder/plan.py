@@ -8,7 +8,8 @@ from eddyline.algebra.literals import with_literals
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import RelationChanges
 from eddyline.algebra.revision import StreamRevise, WindowRevise
-from eddyline.algebra.tag import TagSelection
+from eddyline.algebra.stream import StreamAcquire, StreamReceive
+from eddyline.algebra.tag import TaggedObjectSelection, TagSelection
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.errors import NotSupported, Position
 
@@ -37,3 +38,21 @@ def plan_of_query(query: BoundQuery, position: Position | None, name: str = "") 
         hint = f"make {name} a stream, CREATE QUERY {name} … AS RSTREAM(…), which is read as it is shown"
         raise NotSupported(f"{name} has revise_if, and no query can read windows as they are shown", position, hint)
     return Plan(operator, query.streams)
+
+
+def with_its_tags(plan: Plan, position: Position | None, name: str) -> Plan:
+    """A standing query as the input of one that shows or reads tags: as if its text stood there in parentheses.
+
+    Whether it shows tags itself is a matter of its own answers.
+    """
+    if any(isinstance(operator, StreamRevise) for operator in plan.operator.walk()):
+        hint = f"leave the tags out, or read what {name} reads"
+        raise NotSupported(f"{name} shows only corrections that matter, by revise_if, and no tags", position, hint)
+    return replace(plan, operator=_tag_aware(plan.operator))
+
+
+def _tag_aware(plan: Operator) -> Operator:
+    if isinstance(plan, StreamReceive | StreamAcquire):
+        return replace(plan, tick_tags=True)
+    made = plan.with_inputs(*map(_tag_aware, plan.inputs))
+    return replace(made, with_tags=True) if isinstance(made, TaggedObjectSelection) else made

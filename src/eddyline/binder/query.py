@@ -22,7 +22,9 @@ from eddyline.language import syntax
 def bind_query(node: syntax.Query, env: Environment) -> BoundQuery:
     """A query that stands alone: how its answers are shown follows from its inputs."""
     if is_tag_query(node):
-        return bind_tag_query(node, env)  # type: ignore[arg-type]
+        bound = bind_tag_query(node, _defining(node, env))  # type: ignore[arg-type]
+        check_order(bound.plan, position_of(node))
+        return bound
     with_tags = _wants_tags(node)
     plan = bind_plan(node, env.with_tags(with_tags))
     operator, kind = plan.operator, STREAM
@@ -44,8 +46,7 @@ def bind_plan(node: syntax.Query, env: Environment) -> Plan:
     if isinstance(node, syntax.ToStream):
         return _to_stream(node, env)
     assert isinstance(node, syntax.SelectQuery)
-    for definition in node.args.get("ctes") or ():
-        env = env.defining(definition.this.name, bind_plan(definition.args["query"], env))
+    env = _defining(node, env)
     if is_tag_query(node):
         return plan_of_query(bind_tag_query(node, env), position_of(node))
     select = Select(node, env.with_tags(bool(node.args.get("with_tags")) or counts_tags(node)))
@@ -54,6 +55,14 @@ def bind_plan(node: syntax.Query, env: Environment) -> Plan:
         return Plan(stream_plan(select), select.streams)
     recent = select.is_relation and any(i.recent for i in select.inputs)
     return Plan(window_plan(select), select.streams, select.is_relation, recent)
+
+
+def _defining(node: syntax.Query, env: Environment) -> Environment:
+    """With the names of its WITH clause, whose tags are carried if the query shows or reads any."""
+    reads = bool(node.args.get("with_tags")) or is_tag_query(node) or counts_tags(node)
+    for definition in node.args.get("ctes") or ():
+        env = env.defining(definition.this.name, bind_plan(definition.args["query"], env.with_tags(reads)))
+    return env
 
 
 def _to_stream(node: syntax.ToStream, env: Environment) -> Plan:

@@ -19,7 +19,7 @@ from eddyline.binder.environment import Environment
 from eddyline.binder.expression import position_of
 from eddyline.binder.lookup import not_scannable
 from eddyline.binder.loop import bind_loop, loop_expression
-from eddyline.binder.plan import Plan, plan_of_query
+from eddyline.binder.plan import Plan, plan_of_query, with_its_tags
 from eddyline.binder.scope import Relation
 from eddyline.binder.window import CQL, scan_interval, window_on_stream
 from eddyline.catalog.extent import SENSED, STORED, Extent
@@ -104,7 +104,8 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
         return _extent(source, extent, env)
     query = env.catalog.query(text)
     if query is not None:
-        return _subquery(source, plan_of_query(query, position_of(name), text), number, name)
+        plan = plan_of_query(query, position_of(name), text)
+        return _subquery(source, with_its_tags(plan, position_of(name), text) if env.tagged else plan, number, name)
     if env.catalog.is_one_of_many(text):
         # it can go while this one stands, and with it the constants that this one would need after a restart
         raise NotSupported(

@@ -69,7 +69,7 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
         raise NotSupported(
             "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"
         )
-    return _selection(node, inputs[0], tagged)
+    return _selection(node, inputs[0], env)
 
 
 def _selection(node: syntax.SelectQuery, source: Input, env: Environment) -> BoundQuery:
@@ -83,7 +83,8 @@ def _selection(node: syntax.SelectQuery, source: Input, env: Environment) -> Bou
     columns = source.relation.schema.names
     if isinstance(node.expressions[0], syntax.Tags):
         return BoundQuery(TagSelection(predicate, stream), TAGS, columns, True, source.streams)
-    return BoundQuery(TaggedObjectSelection(predicate, with_tags, stream), STREAM, columns, with_tags, source.streams)
+    selected = TaggedObjectSelection(predicate, with_tags or env.tagged, stream)  # who reads it may read tags
+    return BoundQuery(selected, STREAM, columns, with_tags, source.streams)
 
 
 _TAG_FIELDS = {field.name.replace("_", ""): field for field in TAG_SCHEMA.fields}

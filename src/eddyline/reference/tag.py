@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.schema import Schema
@@ -10,7 +11,7 @@ from eddyline.algebra.stream import StreamAcquire, StreamReceive
 from eddyline.algebra.tag import TAG_SCHEMA, TaggedObjectSelection, Tagger, TagPredicate, TagSelection, TickTag
 from eddyline.errors import InvalidAlgebra
 from eddyline.reference.coverage import Attach, Coverage, with_marks
-from eddyline.reference.element import Change, Clock, Mark, Stamped, StreamElement, TagElement, Values
+from eddyline.reference.element import ALWAYS, Change, Clock, Mark, Stamped, StreamElement, TagElement, Values
 from eddyline.reference.expression import compile_predicate
 
 
@@ -112,18 +113,30 @@ def delayed_tags(elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
     """Each tag right in front of the first tuple that carries it, and not at all if none does (section 4.2).
 
     It comes after an operator that drops tuples. A tag waits for as long as the query runs, because a revision may
-    let one of its tuples pass at any time.
+    let one of its tuples pass at any time. What a continuous tagger makes for a tuple is one tag, wherever the tuple
+    moves, and also if a revision takes it away and another brings it again.
     """
     waiting: dict[TickTag, TagElement] = {}
+    told: set[TickTag] = set()  # of those that taggers make
     for element in elements:
         if isinstance(element, TagElement):
-            waiting[element.tag] = element
+            if _same_for_a_tuple(element.tag) not in told:
+                waiting[_same_for_a_tuple(element.tag)] = element
             continue
         if isinstance(element, Change) and element.new is not None:
             for mark in element.new.row.marks:
-                if mark.tag in waiting:
-                    yield waiting.pop(mark.tag)
+                one = _same_for_a_tuple(mark.tag)
+                if one in waiting:
+                    passed = waiting.pop(one)
+                    yield passed if passed.tag == mark.tag else TagElement(mark.tag.timestamp, mark.tag)
+                    if one != mark.tag:
+                        told.add(one)
         yield element
+
+
+def _same_for_a_tuple(tag: TickTag) -> TickTag:
+    """The tag without its time if it was made for one tuple, with which it moves; any other tag as it is."""
+    return replace(tag, timestamp=ALWAYS) if tag.applies_to.tuples == (tag.number,) else tag
 
 
 def stream_below(node: Operator) -> str:

@@ -12,7 +12,7 @@ from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Applicability, TagAggregation, TickTag, WindowTagAggregation
 from eddyline.reference.aggregate import compile_aggregate
-from eddyline.reference.element import Change, Row, Stamped, StreamElement, TagElement, Window, WindowElement
+from eddyline.reference.element import Change, Clock, Row, Stamped, StreamElement, TagElement, Window, WindowElement
 from eddyline.reference.marks import group_marks
 from eddyline.reference.relational import each_window, reads, within
 from eddyline.reference.tag import stream_below
@@ -23,7 +23,7 @@ from eddyline.reference.value import order_key
 def tag_aggregation(
     node: TagAggregation, elements: Iterable[StreamElement], dictionary: Dictionary | None = None
 ) -> Iterator[StreamElement]:
-    """After every tuple the answer of its group, which replaces the group's last one.
+    """After every batch the answers of the groups that it has changed, which replace their last ones.
 
     The first answer of a group is an insertion, later ones are replacements under the same index; the tick is the
     latest of the group's tuples. Each of the group's tags is sent once, in front of the first answer that it belongs
@@ -37,6 +37,8 @@ def tag_aggregation(
     arrive = by_arrival(node.input)
     tuples: dict[int, Stamped] = {}  # by index, in order of arrival
     groups = _groups_of(node, {}, dictionary)
+    touched: dict[int, TagGroup] = {}  # those that this batch has added to, while it revises nothing
+    revised = False
     given: dict[str, tuple[int, Stamped]] = {}  # by group: the index and the answer that stands
     indexes = count(1)
     sent: set[TickTag] = set()
@@ -57,28 +59,36 @@ def tag_aggregation(
             yield from tags_before(group, new.tick)
             yield Change(index, old, new)
 
+    def formed_again() -> TagGroups:
+        standing = tuples if arrive else dict(sorted(tuples.items(), key=lambda each: _place(*each[1])))
+        rows = {index: stamped.row if arrive else _in_order(stamped.row) for index, stamped in standing.items()}
+        return _groups_of(node, rows, dictionary)
+
     for element in elements:
         if isinstance(element, TagElement):
             continue  # sent when an answer carries it
-        if not isinstance(element, Change):
-            yield element
-        elif arrive and element.old is None and element.new is not None:
-            tuples[element.index] = element.new
-            if (group := groups.add(element.index, element.new.row)) is not None:
-                yield from update(group)
-        else:
+        if isinstance(element, Change):
+            revised = revised or not arrive or element.old is not None or element.new is None
             if element.new is None:
                 tuples.pop(element.index, None)
             else:
                 tuples[element.index] = element.new
-            standing = tuples if arrive else dict(sorted(tuples.items(), key=lambda each: _place(*each[1])))
-            rows = {index: stamped.row if arrive else _in_order(stamped.row) for index, stamped in standing.items()}
-            groups = _groups_of(node, rows, dictionary)
+            if not revised and element.new is not None:
+                group = groups.add(element.index, element.new.row)
+                touched.update({} if group is None else {id(group): group})
+            continue
+        if not isinstance(element, Clock):
+            yield element
+            continue
+        if revised:
+            groups = formed_again()
             for gone in given.keys() - {group.key for group in groups.groups}:
                 index, old = given.pop(gone)
                 yield Change(index, old, None)
-            for group in groups.groups:
-                yield from update(group)
+        for group in groups.groups if revised else touched.values():
+            yield from update(group)
+        touched, revised = {}, False
+        yield element
 
 
 def window_tag_aggregation(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eddyline.algebra.marks import is_marks
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import RelationChanges, WindowSort
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.tag_groups import Everything, RunningGroups
-from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow
+from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow, Scan
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.counted import standing_before
@@ -52,14 +52,18 @@ class Desired:
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
     order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
+    created: tuple[str, ...] = ()  # the order in which windows are numbered that come in one batch; else by `keys`
 
     @property
     def head(self) -> list[str]:
         return list(self.keys) if T in self.keys else [*self.keys, T]
 
 
-def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
-    """`with_next`: windows whose predecessor changed are to be looked at too, as ISTREAM and DSTREAM need it."""
+def scope_of(plan: Operator, batch: Batch, with_next: bool, numbered: bool = False) -> Scope:
+    """`with_next`: windows whose predecessor changed are to be looked at too, as ISTREAM and DSTREAM need it.
+
+    `numbered`: what was said of a window must be found wherever it was.
+    """
     by = domain(plan)
     if by == INDEXES:
         return _rows_scope(_leaf(plan), batch)
@@ -77,8 +81,26 @@ def scope_of(plan: Operator, batch: Batch, with_next: bool) -> Scope:
     ticks = changed(plan, batch)
     if with_next:
         ticks = ticks.mapped(lambda low, high: (low, holds(plan, batch, high) + 1))
+    if numbered and ticks and _may_come_again(plan, batch):
+        ticks = EVERYTHING
     ticks = (ticks | batch.asked_again).within(LOW, now).within(*batch.stretch)
     return Scope(by, ticks, ticks.within(LOW, before))
+
+
+def _may_come_again(plan: Operator, batch: Batch) -> bool:
+    """Whether a window of rows, beside what was always there, may have been said and gone at any other tick: wherever
+    it comes again, it is the same one."""
+    timed = [operator for operator in plan.walk() if isinstance(operator, WindowOp) and _has_ticks(operator)]
+    if len(timed) != 1 or not isinstance(timed[0], RowWindow):
+        return False
+    return any(segment.minus for segment in log_of(timed[0].input, batch).segments)
+
+
+def _has_ticks(leaf: WindowOp) -> bool:
+    """Whether it is where windows come from, and was not always there."""
+    if isinstance(leaf, Scan):
+        return leaf.interval is not None
+    return any(isinstance(operator, StreamOp) for operator in leaf.inputs)
 
 
 def _rows_scope(leaf: Operator, batch: Batch) -> Scope:
@@ -112,11 +134,23 @@ def _leaf(plan: Operator) -> Operator:
 
 def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     """For a query whose answer is windows; None if the batch changes nothing."""
-    scope = scope_of(plan, batch, with_next=False)
+    scope = scope_of(plan, batch, with_next=False, numbered=True)
     if not scope.places:
         return None
     made = windows(plan, batch, scope.places, scope.by)
-    return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), made.listed, made.grid)
+    created = _order_of_creation(plan, made.keys) if scope.by == TICKS else made.keys
+    place = _place(scope.by)
+    return Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
+
+
+def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Windows at ticks come as their ticks are closed, and those of one tick by what tells them apart.
+
+    Backward loops are answered from their first step on, which is the latest tick.
+    """
+    loops = [operator.loop for operator in plan.walk() if isinstance(operator, LoopWindow)]
+    backward = bool(loops) and all(loop.backward for loop in loops)
+    return (f"{T} DESC" if backward else T, *(key for key in keys if key != T))
 
 
 def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired | None:

@@ -157,7 +157,10 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
     # a row of a window says its tick only through the header, so that a window can move
     counted = both.selectExpr("*", f"CASE WHEN {HEADER} THEN {T} END AS _head_tick")
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
-    net = grouped(counted, [*keys, HEADER, "_head_tick", *columns], sums).where("_new > 0 OR _old > 0")
+    net = grouped(counted, [*keys, HEADER, "_head_tick", *columns], sums)
+    stands, on_grid = "_new > 0 OR _old > 0", desired.grid is not None and desired.keys == (T,)
+    if on_grid:
+        net = net.where(stands)
     over = f"OVER (PARTITION BY {', '.join(keys)})"
     differs = f"max(_new <> _old) {over}"
     if member is not None:  # of the row that says that the window is there, it is NULL
@@ -169,15 +172,16 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         *columns,
         "_new",
         "_old",
-        f"max(CASE WHEN _old > 0 THEN {NUMBER} END) {over} AS {NUMBER}",
+        f"max({NUMBER}) {over} AS {NUMBER}",  # also if all that was said of the window was taken back
         f"max(CASE WHEN _new > 0 THEN _head_tick END) {over} AS _new_tick",
         f"max(CASE WHEN _old > 0 THEN _head_tick END) {over} AS _old_tick",
         f"{differs} AS _changed",
-    ).where("_changed")
+    ).where(f"_changed AND ({stands})")
     # all rows of a window are peers in this order, so they share the number that its header counts
-    fresh = f"sum(CASE WHEN {HEADER} AND {NUMBER} IS NULL THEN 1 END) OVER (ORDER BY {', '.join(keys)})"
+    created = ", ".join(desired.created).replace(T, "_new_tick")
+    fresh = f"sum(CASE WHEN {HEADER} AND {NUMBER} IS NULL THEN 1 END) OVER (ORDER BY {created})"
     number = f"coalesce({NUMBER}, {said.count}L + {fresh})"
-    if desired.grid is not None and desired.keys == (T,):
+    if desired.grid is not None and on_grid:
         number = _grid_number(desired.grid, "coalesce(_new_tick, _old_tick)")
     extra = [key for key in keys if key != T]
     return judged.selectExpr(
@@ -229,8 +233,8 @@ def _window_numbers(desired: Desired, listed: Frame, count: int) -> Frame:
     """Windows are numbered in order of creation; where they stand at regular ticks, the tick says the number."""
     if desired.grid is not None and desired.keys == (T,):
         return listed.selectExpr("*", f"{_grid_number(desired.grid, T)} AS {NUMBER}")
-    order = ", ".join(desired.keys)
-    return listed.selectExpr("*", f"{count}L + row_number() OVER (ORDER BY {order}) AS {NUMBER}")
+    created = ", ".join(desired.created)
+    return listed.selectExpr("*", f"{count}L + row_number() OVER (ORDER BY {created}) AS {NUMBER}")
 
 
 def _grid_number(grid: tuple[int, int], tick: str) -> str:

@@ -117,9 +117,21 @@ def grouped(frame: Frame, keys: Sequence[str], aggregates: Sequence[str]) -> Fra
         return frame.select(*keys).distinct()
     if isinstance(frame, sheet.Frame):
         return as_frame(frame.grouped(keys, aggregates))
+    return as_frame(_grouped_on_spark(cast(Any, frame), keys, aggregates))
+
+
+def _grouped_on_spark(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[str]) -> DataFrame:
+    """Spark shows 0.0 for a key that is -0.0, which is the same value, but not what was said of it."""
     from pyspark.sql import functions as F
 
-    return as_frame(cast(Any, frame).groupBy(*keys).agg(*(F.expr(text) for text in aggregates)))
+    floating = {name for name, type_ in frame.dtypes if "double" in type_ or "float" in type_}
+    shown = {key: f"_shown_{place}" for place, key in enumerate(keys) if key in floating}
+    texts = [*aggregates, *(f"max({key}) AS {name}" for key, name in shown.items())]
+    made = frame.groupBy(*keys).agg(*map(F.expr, texts))
+    if not shown:
+        return made
+    values = made.columns[len(keys) : len(keys) + len(aggregates)]
+    return made.selectExpr(*(f"{shown[key]} AS {key}" if key in shown else key for key in keys), *values)
 
 
 def sliced(frame: Frame, keys: Sequence[str], aggregates: Sequence[str], cuts: Cuts | None = None) -> Frame:

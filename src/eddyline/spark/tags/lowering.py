@@ -74,9 +74,14 @@ def has_tags(plan: Operator) -> bool:
 
 def reads_tags(plan: Operator) -> bool:
     """Whether what is answered depends on tags."""
-    of_tags = (op for op in plan.walk() if type(op).__module__.endswith(".tag") and not isinstance(op, Tagger))
-    counted = (_counts_tags(part) for op in plan.walk() for expr in expressions_of(op) for part in expr.walk())
-    return next(of_tags, None) is not None or any(counted)
+    return any(map(reads_tags_itself, plan.walk()))
+
+
+def reads_tags_itself(operator: Operator) -> bool:
+    """Whether what an operator gives depends on the tags that come to it."""
+    if type(operator).__module__.endswith(".tag") and not isinstance(operator, Tagger):
+        return True
+    return any(_counts_tags(part) for expr in expressions_of(operator) for part in expr.walk())
 
 
 def joins_in(plan: Operator) -> bool:

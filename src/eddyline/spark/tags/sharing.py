@@ -19,7 +19,7 @@ from eddyline.algebra.user_function import UserFunction, functions_in, functions
 from eddyline.catalog.catalog import DOWNSTREAM, TAGS, BoundQuery
 from eddyline.sharing import Shape, shape_of
 from eddyline.spark.stages import cut
-from eddyline.spark.tags.lowering import reads_tags
+from eddyline.spark.tags.lowering import reads_tags, reads_tags_itself
 
 
 def without_tags(plan: Operator) -> Operator:
@@ -30,8 +30,12 @@ def without_tags(plan: Operator) -> Operator:
 
 
 def _hidden(plan: Operator) -> Operator:
-    made = plan.with_inputs(*map(_hidden, plan.inputs))
-    return replace(made, with_tags=False) if isinstance(made, TaggedObjectSelection) else made
+    """Down to who reads tags first: what that reads, is carried there."""
+    if isinstance(plan, TaggedObjectSelection):
+        return replace(plan, with_tags=False)
+    if reads_tags_itself(plan):
+        return plan
+    return plan.with_inputs(*map(_hidden, plan.inputs))
 
 
 def _untagged(plan: Operator) -> Operator:
