@@ -145,9 +145,9 @@ def state_mask(name: str) -> int:
     return mask_of(int(at) - 1 for at in name.rpartition("/")[2].split("-"))
 
 
-def join_of(stage: Stage) -> JoinInputs | str | None:
-    """The join of a stage that a tree can run; or why its join cannot be; None if it has none that large."""
-    nodes = [node for node in join_nodes(stage.plan) if len(inputs_of(node)) >= LEAST_INPUTS]
+def join_of(stage: Stage, least: int = LEAST_INPUTS) -> JoinInputs | str | None:
+    """The join of a stage that a tree can run; or why its join cannot be; None if it has none of so many inputs."""
+    nodes = [node for node in join_nodes(stage.plan) if len(inputs_of(node)) >= least]
     if not nodes:
         return None
     if any(isinstance(op, WindowMatch | MemberWindow) for op in stage.plan.walk()):

@@ -38,11 +38,14 @@ MOST_SELECTED_ROWS = 4_000_000
 _WIDTHS = 4
 
 
-def most_rows(stage: Stage, corrects: bool = False) -> int:
-    """How many rows one task may read for a stage; `corrects`: it looks at what it has shown, too."""
+def most_rows(stage: Stage, corrects: bool = False, by_differences: bool = False) -> int:
+    """How many rows one task may read for a stage; `corrects`: it looks at what it has shown, too.
+
+    Who corrects a join `by_differences` reads as the stages of a join tree do, and joins little of it.
+    """
     if stage.kind == LINEAR and not corrects:
         return MOST_SELECTED_ROWS
-    if stage.joined is not None:
+    if stage.joined is not None or by_differences:
         return MOST_JOINED_ROWS
     operators = list(stage.plan.walk())
     joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in operators)

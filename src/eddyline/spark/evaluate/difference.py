@@ -5,11 +5,12 @@ If nothing was said yet about the windows in question, everything is simply new,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.algebra.sharing import QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
+from eddyline.spark.evaluate.changed_rows import MORE, rows_after, said_of_changed
 from eddyline.spark.evaluate.desired import FOUNDED, Desired
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.tuples import NET
@@ -29,6 +30,23 @@ class Said:
     rows: Frame | None  # None: nothing that matters here
     count: int  # tuples or windows numbered so far
     numbers: Frame | None = None  # of a query class whose members count for themselves: `_query` and `_last`
+
+
+def beside_changed(desired: Desired, said: Said, whole: bool) -> tuple[Desired, Said]:
+    """Where changes are told by differences: only those rows that have changed, as they were and as they should be.
+
+    `whole`: all rows of their windows, which become what they should be when these are compared.
+    """
+    changed = desired.changed
+    if changed is None:
+        return desired, said
+    rows = said.rows
+    if rows is not None:
+        rows = said_of_changed(rows, changed, desired.again, desired.width, whole)
+    if not whole:
+        after = rows_after(changed, rows, desired.width)
+        desired = replace(desired, rows=desired.rows.select(*after.columns).unionAll(after))
+    return desired, replace(said, rows=rows)
 
 
 def stream_difference(desired: Desired, said: Said, member: str | None = None) -> Frame:
@@ -137,13 +155,16 @@ def window_difference(desired: Desired, said: Said, member: str | None = None) -
 
 def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str], member: str | None) -> Frame:
     assert said.rows is not None and desired.listed is not None
+    # where only differences are known, what was said stands but for these
+    changed = desired.changed
+    stays = "0" if changed is None else f"CASE WHEN {changed.at.condition(TICK)} THEN CAST({DIFF} AS INT) ELSE 0 END"
     old = said.rows.selectExpr(
         *(f"{TICK} AS {T}" if key == T else key for key in keys),
         *([] if T in keys else [f"{TICK} AS {T}"]),
         NUMBER,
         HEADER,
         *columns,
-        "0 AS _new",
+        f"{stays} AS _new",
         f"CAST({DIFF} AS INT) AS _old",
     )
     blank = "CAST(NULL AS BIGINT)"
@@ -154,6 +175,9 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         *desired.head, f"{blank} AS {NUMBER}", f"true AS {HEADER}", "1 AS _new", "0 AS _old"
     )
     both = old.unionByName(new).unionByName(heads, allowMissingColumns=True)
+    if changed is not None and changed.rows is not None:
+        none = [f"{blank} AS {NUMBER}", f"false AS {HEADER}"]
+        both = both.unionByName(changed.rows.selectExpr(T, *none, *columns, f"CAST({MORE} AS INT) AS _new", "0 AS _old"))
     # a row of a window says its tick only through the header, so that a window can move
     counted = both.selectExpr("*", f"CASE WHEN {HEADER} THEN {T} END AS _head_tick")
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
