@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from eddyline.algebra.sharing import MemberWindow, StreamMatch
 from eddyline.algebra.user_function import functions_of
 from eddyline.log.results import StageResult
 from eddyline.planner.multi_join import join_nodes
@@ -13,7 +14,7 @@ from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.changed_rows import is_linear, touched_by
 from eddyline.spark.evaluate.lives import FRESH, OLD, living, segments_of
 from eddyline.spark.evaluate.tuples import log_of
-from eddyline.spark.join_inputs import JoinInputs, JoinNode, join_of, window_of
+from eddyline.spark.join_inputs import JoinInputs, JoinNode, inputs_or_reason, window_of
 from eddyline.spark.spans import Spans
 from eddyline.spark.stages import RELATION, STREAM, WINDOWS, Stage
 from eddyline.spark.standing import Standing
@@ -22,9 +23,9 @@ from eddyline.spark.standing import Standing
 _MOST_INPUTS = 6
 #: of so many tuples in the windows in question pairs are not made again, if it need not be: to read and plan what
 #: tells the differences takes longer than to join fewer
-_MANY_TUPLES = 20_000
+MANY_TUPLES = 20_000
 #: … and if the tuples that have changed are not more than this part of them: each is joined with all others
-_FEW_OF_THEM = 8
+FEW_OF_THEM = 8
 
 
 @lru_cache(maxsize=10_000)
@@ -34,11 +35,14 @@ def _has_differing_join(stage: Stage) -> bool:
 
 def differing_join(stage: Stage) -> JoinInputs | str | None:
     """The join of a stage that can be corrected by differences; or why it cannot be; None if it has none."""
-    if not join_nodes(stage.plan) or stage.kind not in (RELATION, STREAM, WINDOWS):
+    nodes = join_nodes(stage.plan)
+    if not nodes or stage.kind not in (RELATION, STREAM, WINDOWS):
         return None
-    join = join_of(stage, least=2)
-    if not isinstance(join, JoinInputs):
+    join = inputs_or_reason(stage, nodes[0])
+    if isinstance(join, str):
         return join
+    if any(isinstance(operator, StreamMatch | MemberWindow) for operator in stage.plan.walk()):
+        return "the queries of its class have tuples or windows of their own"
     if not is_linear(stage.plan, join):
         return "what is computed of the pairs of a window needs all of them"
     if join.storable != (1 << len(join.inputs)) - 1:
@@ -73,7 +77,7 @@ def with_differences(query: Standing, stage: Stage, view: Batch, had: StageResul
 def _is_worth_it(join: JoinInputs, view: Batch, touched: Spans) -> bool:
     """By the numbers of tuples in the windows that have changed, and of those among them that are fresh."""
     counts = {which: _tuples(join, view, touched, which) for which in (OLD, FRESH)}
-    return counts[OLD] >= max(_MANY_TUPLES, _FEW_OF_THEM * counts[FRESH])
+    return counts[OLD] >= max(MANY_TUPLES, FEW_OF_THEM * counts[FRESH])
 
 
 def _tuples(join: JoinInputs, view: Batch, touched: Spans, which: str) -> int:

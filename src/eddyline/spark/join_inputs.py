@@ -145,18 +145,22 @@ def state_mask(name: str) -> int:
     return mask_of(int(at) - 1 for at in name.rpartition("/")[2].split("-"))
 
 
-def join_of(stage: Stage, least: int = LEAST_INPUTS) -> JoinInputs | str | None:
-    """The join of a stage that a tree can run; or why its join cannot be; None if it has none of so many inputs."""
-    nodes = [node for node in join_nodes(stage.plan) if len(inputs_of(node)) >= least]
+def join_of(stage: Stage) -> JoinInputs | str | None:
+    """The join of a stage that a tree can run; or why its join cannot be; None if it has none that large."""
+    nodes = [node for node in join_nodes(stage.plan) if len(inputs_of(node)) >= LEAST_INPUTS]
     if not nodes:
         return None
     if any(isinstance(op, WindowMatch | MemberWindow) for op in stage.plan.walk()):
         return "the queries of a class are answered together, without states"
+    return inputs_or_reason(stage, nodes[0])
+
+
+def inputs_or_reason(stage: Stage, node: Operator) -> JoinInputs | str:
+    """A join of a stage whose tuples live as long as their windows say; or why it is not known how long that is."""
     if any(is_marks(name) for operator in stage.plan.walk() for name in operator.schema.names):
         return "tags are carried along"
     if stage.kind not in (RELATION, STREAM, WINDOWS):
         return "it is no join of windows"
-    node = nodes[0]
     inputs = inputs_of(node)
     leaves = [window_of(one) for one in inputs]
     whole = stage.kind == RELATION or (stage.kind == STREAM and is_relation(stage.plan))

@@ -18,6 +18,7 @@ from eddyline.algebra.relational import (
     WindowSelect,
     WindowSort,
 )
+from eddyline.algebra.sharing import WindowMatch
 from eddyline.algebra.stream import RStream
 from eddyline.log.segment import DIFF, TICK
 from eddyline.spark.evaluate import relational
@@ -25,6 +26,7 @@ from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.joining import changed_life_of, changed_lives, expanded, known_from, placed
 from eddyline.spark.evaluate.lives import FROM, LIFE, UNTIL, WEIGHT
+from eddyline.spark.evaluate.matching import matched
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.join_inputs import JoinInputs, JoinNode
@@ -51,7 +53,7 @@ def is_linear(plan: Operator, join: JoinInputs) -> bool:
     while plan is not join.node:
         if isinstance(plan, WindowSort) and (plan.limit is not None or plan.offset):
             return False
-        if not isinstance(plan, WindowSelect | WindowProject | WindowAlias | WindowSort | Instants):
+        if not isinstance(plan, WindowSelect | WindowProject | WindowAlias | WindowMatch | WindowSort | Instants):
             return False
         if join.is_relation and _asks_for_time(plan):
             return False
@@ -68,11 +70,13 @@ def _asks_for_time(plan: Operator) -> bool:
 def where_told(node: JoinNode, batch: Batch) -> Spans:
     """The ticks of windows that were answered, and whose changes the inputs of a join can tell.
 
-    What was due before the query was created may not have been answered. What states do not know comes from tuples. At
-    its first tick a relation has all that lives then, and what goes at a tick must be known at the one before.
+    What was due before the query, or one of its class, was created may not have been answered. What states do not know
+    comes from tuples. At its first tick a relation has all that lives then, and what goes at a tick must be known at
+    the one before.
     """
     known = max(batch.start, known_from(expanded(node, batch), batch))
-    first = max(batch.over + 1, known + node.of.is_relation)
+    over = batch.over if batch.members is None else max(batch.over, batch.members.begin)
+    first = max(over + 1, known + node.of.is_relation)
     return Spans.of([(first, batch.before.closed)])
 
 
@@ -92,7 +96,7 @@ def changed_windows(plan: Operator, batch: Batch, again: Spans) -> Changed:
         return Changed(at)
     columns = [WEIGHT, *columns_of(len(node.of.schema))]
     rows, _, _ = placed(node, batch, lives, at, at, columns)
-    return Changed(at, _netted(_above(plan, node, rows, [T, WEIGHT]), len(plan.schema)))
+    return Changed(at, _netted(_above(plan, node, rows, [T, WEIGHT], batch), len(plan.schema)))
 
 
 def changed_relation(plan: Operator, batch: Batch, again: Spans) -> Changed:
@@ -105,7 +109,7 @@ def changed_relation(plan: Operator, batch: Batch, again: Spans) -> Changed:
     lives = changed_lives(node, batch, at.grown(before=1))  # what goes at a tick has lived before it
     if lives is None:
         return Changed(at)
-    rows = _above(plan.inputs[0], node, lives, [*LIFE, WEIGHT])
+    rows = _above(plan.inputs[0], node, lives, [*LIFE, WEIGHT], batch)
     columns = columns_of(len(plan.schema))
     if isinstance(plan, RStream):
         life = f"explode(sequence(greatest({FROM}, {at.low}L), least({UNTIL}, {at.high}L), 1L)) AS {T}"
@@ -117,16 +121,19 @@ def changed_relation(plan: Operator, batch: Batch, again: Spans) -> Changed:
     return Changed(at, _netted(rows.where(at.condition(T)), len(columns)))
 
 
-def _above(plan: Operator, node: JoinNode, rows: Frame, head: list[str]) -> Frame:
+def _above(plan: Operator, node: JoinNode, rows: Frame, head: list[str], batch: Batch) -> Frame:
     """What selections and projections over a join make of its rows; the columns of the head stay."""
     if plan is node.of.node:
         return rows.select(*head, *columns_of(len(plan.schema)))
     (below,) = plan.inputs
-    made, names = _above(below, node, rows, head), relational.names_in(below.schema)
+    made, names = _above(below, node, rows, head, batch), relational.names_in(below.schema)
     if isinstance(plan, WindowSelect):
         return selected(made, plan.predicate, names)
     if isinstance(plan, WindowProject):
         return made.selectExpr(*head, *relational.projected(plan.columns, names))
+    if isinstance(plan, WindowMatch):
+        assert batch.members is not None
+        return matched(plan, made, head, names, batch.members, batch.frames)
     return made
 
 
@@ -174,4 +181,3 @@ def rows_after(changed: Changed, said: Frame | None, width: int) -> Frame:
         counted = counted.unionAll(here.selectExpr(f"{TICK} AS {T}", f"CAST({DIFF} AS BIGINT) AS {MORE}", *columns))
     count = grouped(counted, [T, *columns], [f"CAST(sum({MORE}) AS BIGINT) AS {MORE}"]).where(f"{MORE} > 0")
     return count.selectExpr(T, *columns, f"explode(sequence(1L, {MORE})) AS _copy").drop("_copy")
-
