@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import eddyline
 from eddyline.algebra.answer import WindowAnswer
-from eddyline.spark import differing
+from eddyline.spark import differing, spreading
 from eddyline.spark.evaluate import joining
 from eddyline.spark.evaluate.changed_rows import changed_lives
+from eddyline.spark.explain import Question, corrections_of
 from laws.join_queries import linear_joins
 from laws.restless import Restless
 from laws.streams import EXAMPLES, WHOLE, Data, data, folded
@@ -134,6 +135,40 @@ def test_these_are_not(query: str) -> None:
     with kernels_alone(), patch("eddyline.spark.evaluate.changed_rows.changed_lives", wraps=changed_lives) as told:
         agree([query], Data(_ROWS, _OTHERS), 3, "downstream")
     assert not told.call_count
+
+
+def _ways_of_corrections(revisions: str, most: int) -> tuple[list[str], str, list[Any]]:
+    """The ways in which a correction, two beside a late tuple, and a batch of many corrections were answered; what EXPLAIN
+    says; and the answers. `most`: as many rows may be read to make all pairs."""
+    with kernels_alone(), tempfile.TemporaryDirectory() as folder:
+        db = eddyline.connect(folder, heartbeat=None, clock=lambda: 0)
+        db.sql("CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t")
+        window = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
+        query = f"RSTREAM(SELECT x.a, y.t FROM s {window} AS x, s {window} AS y WHERE x.a = y.a)"
+        db.sql(f"CREATE QUERY q WITH (revisions = '{revisions}') AS {query}")
+        db.stream("s").push([(at % 5, at) for at in range(1, 42)])
+        db.flush()
+        with patch.object(spreading, "MOST_ROWS", most):
+            for rows in ([7], [8, 31], range(10, 40)):
+                late = [{"a": 3, "t": 5}] if len(rows) == 2 else []
+                db.stream("s").push([*({"_op": "=", "_ref": at, "a": 2, "t": at} for at in rows), *late])
+                db.flush()
+        ways = [row[-1] for row in db.sql("SHOW REVISIONS")]
+        (standing,) = db._core.engine.executor.queries()
+        (stage,) = standing.stages
+        question = Question("q", stage.plan, stage.columns, revisions=revisions)
+        told, answers = corrections_of(db._core.engine, question)[0], db.query("q").fetch()
+        db.close()
+        return ways, told, answers
+
+
+def test_it_is_done_where_it_is_worth_it() -> None:
+    ways, plan, answers = _ways_of_corrections("downstream", most=60)  # Spark would have to make all pairs
+    assert ways == ["downstream"] * 3 and "by differences: pairs of revised tuples" in plan
+    with patch.object(differing, "MANY_TUPLES", 50):
+        chosen, plan, others = _ways_of_corrections("auto", most=1_000_000)
+    assert chosen == ["downstream", "downstream", "upstream"] and "at most one in 8" in plan
+    assert _said(answers) == _said(others)
 
 
 @_allowed(3)

@@ -23,7 +23,7 @@ from eddyline.spark.standing import Standing
 _MOST_INPUTS = 6
 #: of so many tuples in the windows in question pairs are not made again, if it need not be: to read and plan what
 #: tells the differences takes longer than to join fewer
-MANY_TUPLES = 20_000
+MANY_TUPLES = 100_000
 #: … and if the tuples that have changed are not more than this part of them: each is joined with all others
 FEW_OF_THEM = 8
 
