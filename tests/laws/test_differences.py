@@ -138,8 +138,8 @@ def test_these_are_not(query: str) -> None:
 
 
 def _ways_of_corrections(revisions: str, most: int) -> tuple[list[str], str, list[Any]]:
-    """The ways in which a correction, two beside a late tuple, and a batch of many corrections were answered; what EXPLAIN
-    says; and the answers. `most`: as many rows may be read to make all pairs."""
+    """The ways in which a correction, two beside a late tuple, and a batch of many corrections were answered; what
+    EXPLAIN says; and the answers. `most`: as many rows may be read to make all pairs."""
     with kernels_alone(), tempfile.TemporaryDirectory() as folder:
         db = eddyline.connect(folder, heartbeat=None, clock=lambda: 0)
         db.sql("CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t")
