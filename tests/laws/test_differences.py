@@ -65,14 +65,14 @@ def _both_ways(several: list[str], given_data: Data, batch_rows: int) -> None:
     assert said[0] == said[1], "\n".join(several)
 
 
-@_allowed(40)
+@_allowed(20)
 @given(_several, data(), _batches)
 def test_kernels_alone_say_what_the_reference_says(several: list[str], given_data: Data, batch_rows: int) -> None:
     with kernels_alone():
         agree(several, given_data, batch_rows, "downstream")
 
 
-@_allowed(30)
+@_allowed(15)
 @given(_several, data(numbers=WHOLE), _batches)
 def test_nothing_is_said_that_would_not_be_said_upstream(several: list[str], given_data: Data, batch_rows: int) -> None:
     """To the last number: what goes, what comes in its place, and in which batch."""
@@ -80,7 +80,7 @@ def test_nothing_is_said_that_would_not_be_said_upstream(several: list[str], giv
         _both_ways(several, given_data, batch_rows)
 
 
-@_allowed(25)
+@_allowed(10)
 @given(linear_joins(), st.lists(st.integers(0, 2), min_size=2, max_size=4), data(numbers=WHOLE), _batches)
 def test_members_of_a_class_say_what_they_would_say_upstream(
     query: str, constants: list[int], given_data: Data, batch_rows: int
@@ -194,7 +194,7 @@ _events = st.lists(
 )
 
 
-@_allowed(25)
+@_allowed(10)
 @given(_events, _several, st.booleans(), st.booleans(), st.booleans(), _dice)
 def test_restarts_retention_upkeep_and_lanes(
     events: list[Any], several: list[str], retained: bool, lanes: bool, history: bool, dice: Random
