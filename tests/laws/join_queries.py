@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -51,11 +52,16 @@ def random_tree(count: int, dice: Random) -> str:
     return parts[0]
 
 
+_KINDS = ("windows", "windows", "relation", "istream", "dstream", "groups", "tuples")
+
+
 @st.composite
-def joins(draw: st.DrawFn, most: int = 6) -> str:
+def joins(
+    draw: st.DrawFn, most: int = 6, counts: Sequence[int] = (3, 3, 3, 4, 4, 5, 6), kinds: Sequence[str] = _KINDS
+) -> str:
     """A query over x1, x2, …"""
-    count = draw(st.sampled_from([n for n in (3, 3, 3, 4, 4, 5, 6) if n <= most]))
-    kind = draw(st.sampled_from(["windows", "windows", "relation", "istream", "dstream", "groups", "tuples"]))
+    count = draw(st.sampled_from([n for n in counts if n <= most]))
+    kind = draw(st.sampled_from(kinds))
     relation = draw(st.booleans()) if kind != "windows" else False
     windows = _relations if relation or kind in ("relation", "dstream") else st.one_of(_narrow, _narrow, hop_windows)
     sources = draw(st.lists(_sources, min_size=count, max_size=count))
@@ -77,6 +83,18 @@ def joins(draw: st.DrawFn, most: int = 6) -> str:
         return f"SELECT x1.a AS g, COUNT(*) AS n {whole} GROUP BY x1.a"
     query = f"SELECT {columns} {whole}"
     return query if kind in ("windows", "relation") else f"{_STREAMS[kind]}({query})"
+
+
+@st.composite
+def linear_joins(draw: st.DrawFn) -> str:
+    """One that looks at each pair by itself, from the windows to the answer; some show a pair more than once."""
+    query = draw(joins(counts=(2, 2, 2, 3), kinds=("windows", "relation", "tuples", "tuples")))
+    if draw(st.booleans()):
+        query = re.sub(r"SELECT .*? FROM", "SELECT x1.a AS p1, 1 AS p2 FROM", query)
+    above = draw(st.sampled_from(["", "", "SELECT p1, p1 + p2 AS q FROM ({}) WHERE p1 > 0", "{} ORDER BY p1"]))
+    if not above or (inside := re.fullmatch(r"(RSTREAM)\((.*)\)", query)) is None:
+        return above.format(query) if above else query
+    return f"RSTREAM({above.format(inside[2])})"
 
 
 _STREAMS = {"istream": "ISTREAM", "dstream": "DSTREAM", "tuples": "RSTREAM"}

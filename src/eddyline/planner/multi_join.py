@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eddyline.algebra.expression import Expr, TypedExpr, columns_of, conjunction, conjuncts
+from eddyline.algebra.expression import Call, Expr, TypedExpr, columns_of, conjunction, conjuncts
 from eddyline.algebra.node import Operator, WindowOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin, WindowSelect
 from eddyline.algebra.schema import Schema
@@ -78,6 +78,24 @@ def _parts(operator: Operator) -> Iterator[Operator | TypedExpr]:
         yield from _parts(below)
     if isinstance(operator, WindowSelect | WindowJoin):
         yield from conjuncts(operator.predicate)
+
+
+def is_by_keys(join: Operator) -> bool:
+    """Whether equal keys lead from any input of a join to any other, so that no two of them meet tuple by tuple."""
+    inputs = inputs_of(join)
+    reached = [{at} for at in range(len(inputs))]
+    for expr in conditions_of(join):
+        if isinstance(expr, Call) and expr.function == "=":
+            read = [{at for at, one in enumerate(inputs) if _reads(side, one.schema)} for side in expr.arguments]
+            if all(len(side) == 1 for side in read):
+                together = set.union(*(reached[at] for side in read for at in side))
+                for at in together:
+                    reached[at] = together
+    return len(reached[0]) == len(inputs)
+
+
+def _reads(expr: Expr, schema: Schema) -> bool:
+    return any(schema.has(column.name, column.relation) for column in columns_of(expr))
 
 
 def multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:

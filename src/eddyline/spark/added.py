@@ -22,6 +22,7 @@ class Added:
     seconds: dict[str, float] = field(default_factory=dict)
     rows_read: dict[str, int] = field(default_factory=dict)
     from_slices: set[str] = field(default_factory=set)  # who was answered from slices that were kept
+    by_differences: set[str] = field(default_factory=set)  # whose join was corrected by what had changed alone
     asked_again: set[str] = field(default_factory=set)  # who was to show what was withheld before
 
     def as_of(self, batch: int) -> dict[str, StageResult]:

@@ -22,6 +22,7 @@ from eddyline.planner.probing import Probing
 from eddyline.spark.added import Added, beginning, of_kind, result_of
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
+from eddyline.spark.differing import with_differences
 from eddyline.spark.doubt import asked_again, doubted_by_stage, made_anew, without_doubt
 from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptState, Log
@@ -138,6 +139,9 @@ class BatchWork:
                 if view is not None and stage.joined is not None:
                     had = self._had.get(stage.name, _NOTHING)
                     view = with_states(stage, view, self._seen_by(way, stored), had, self._probing(way, stage))
+                if view is not None and way.stretch.piece is None:
+                    view = with_differences(way.query, stage, view, self._had.get(stage.name))
+                    added.by_differences.update([way.query.name] if view.differences is not None else ())
                 # a state lists no windows: whoever reads it does
                 reason = None if view is None or stage.kind == STATE else reason_to_stop(stage.plan, view)
                 if reason is not None:

@@ -62,7 +62,7 @@ def _correction(
         {name: arrived[name] for name in streams if name in arrived},
         round(added.seconds[query.name], 6),
         added.rows_read[query.name],
-        DOWNSTREAM if query.name in added.from_slices else UPSTREAM,
+        DOWNSTREAM if query.name in added.from_slices | added.by_differences else UPSTREAM,
     )
 
 

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING
 
 from eddyline.algebra.node import Operator
 from eddyline.algebra.radius import radius_of
+from eddyline.algebra.relational import WindowAggregation
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.user_function import functions_of, plain_names
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, RowWindow, Scan, TimeWindow
-from eddyline.catalog.catalog import DOWNSTREAM, UPSTREAM
+from eddyline.catalog.catalog import AUTO, DOWNSTREAM, UPSTREAM
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
+from eddyline.spark.differing import FEW_OF_THEM, MANY_TUPLES, differing_join
 from eddyline.spark.doubt import without_doubt
 from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.kept import correctable_or_reason, slices_of
+from eddyline.spark.join_inputs import JoinInputs
 from eddyline.spark.keeping import kept_by
 from eddyline.spark.kernel_job import reason_for_spark, works_of
 from eddyline.spark.physical import counted, described
@@ -101,6 +104,15 @@ def _counts_what_is_said(plan: Operator) -> bool:
     return any(isinstance(below, RStream | IStream | DStream) for window in rows for below in window.walk())
 
 
+#: how a join is corrected that looks at each pair by itself
+_BY_DIFFERENCES = {
+    DOWNSTREAM: "corrected downstream, by differences: pairs of revised tuples are made, and no others",
+    UPSTREAM: "corrected upstream, from the tuples of its windows; downstream is possible, by differences",
+    AUTO: f"corrected downstream, by differences, where the windows to be corrected have {MANY_TUPLES:,} tuples or more"
+    f" and at most one in {FEW_OF_THEM} of these is new; else upstream, from the tuples of its windows",
+}
+
+
 def _way(engine: Engine, question: Question) -> list[str]:
     last = cut(question.name, question.plan, question.columns)[-1]
     if question.revisions is None:
@@ -109,7 +121,12 @@ def _way(engine: Engine, question: Question) -> list[str]:
         return ["corrected tuple by tuple, where there is nothing to keep"]
     found = correctable_or_reason(last.plan)
     if isinstance(found, str):
-        return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {found}"]
+        join = differing_join(last)
+        if isinstance(join, JoinInputs):
+            return [_BY_DIFFERENCES[question.revisions]]
+        aggregates = any(isinstance(operator, WindowAggregation) for operator in last.plan.walk())
+        why = found if join is None or aggregates else join
+        return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {why}"]
     if question.revisions == DOWNSTREAM:
         return ["corrected downstream, from the slices that it keeps"]
     if question.revisions == UPSTREAM:

@@ -152,11 +152,15 @@ def join_of(stage: Stage) -> JoinInputs | str | None:
         return None
     if any(isinstance(op, WindowMatch | MemberWindow) for op in stage.plan.walk()):
         return "the queries of a class are answered together, without states"
+    return inputs_or_reason(stage, nodes[0])
+
+
+def inputs_or_reason(stage: Stage, node: Operator) -> JoinInputs | str:
+    """A join of a stage whose tuples live as long as their windows say; or why it is not known how long that is."""
     if any(is_marks(name) for operator in stage.plan.walk() for name in operator.schema.names):
         return "tags are carried along"
     if stage.kind not in (RELATION, STREAM, WINDOWS):
         return "it is no join of windows"
-    node = nodes[0]
     inputs = inputs_of(node)
     leaves = [window_of(one) for one in inputs]
     whole = stage.kind == RELATION or (stage.kind == STREAM and is_relation(stage.plan))

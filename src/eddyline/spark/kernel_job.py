@@ -111,7 +111,8 @@ def _works(stage: Stage, view: Batch, had: StageResult | None, outline: Work) ->
     if len(parts) > 1:
         works = ((part.stretch, _work(stage, part, had, outline)) for part in parts)
         found = [_of_stretch(work, stretch) for stretch, work in works if work is not None]
-    most = most_rows(stage, stage.kind == LINEAR and corrects_tuples(stage, view, had))
+    corrects = stage.kind == LINEAR and corrects_tuples(stage, view, had)
+    most = most_rows(stage, corrects, by_differences=view.differences is not None)
     if any(work.reads > most for work in found):
         raise _TooMuch
     return found

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAggregation, WindowCrossProduct, WindowJoin
 from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.window import HopWindow, Scan, TimeWindow
 from eddyline.log.results import StageResult
+from eddyline.planner.multi_join import is_by_keys, join_nodes
 from eddyline.sharing import with_forms
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.desired import scope_of
@@ -30,7 +32,7 @@ MOST_ROWS = 1_000_000
 #: the same where rows are put together as they are read: Spark's plan takes six times as long as a task for them
 MOST_GROUPED_ROWS = 4_000_000
 #: and for the stages of a join tree, which read the same rows once for each part that probes: Spark's plan, which does
-#: the same, took 40 times as long
+#: the same, took 40 times as long; also for groups of what is joined by equal keys
 MOST_JOINED_ROWS = 4_000_000
 #: and where each tuple is looked at by itself: a task has one segment then, which may be a large file of the user's
 MOST_SELECTED_ROWS = 4_000_000
@@ -38,16 +40,27 @@ MOST_SELECTED_ROWS = 4_000_000
 _WIDTHS = 4
 
 
-def most_rows(stage: Stage, corrects: bool = False) -> int:
-    """How many rows one task may read for a stage; `corrects`: it looks at what it has shown, too."""
+def most_rows(stage: Stage, corrects: bool = False, by_differences: bool = False) -> int:
+    """How many rows one task may read for a stage; `corrects`: it looks at what it has shown, too.
+
+    Who corrects a join `by_differences` reads as the stages of a join tree do, and joins little of it.
+    """
     if stage.kind == LINEAR and not corrects:
         return MOST_SELECTED_ROWS
-    if stage.joined is not None:
+    if stage.joined is not None or by_differences:
         return MOST_JOINED_ROWS
     operators = list(stage.plan.walk())
     joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in operators)
     grouped = any(isinstance(op, WindowAggregation) for op in operators) or stage.kind == SLICES
-    return MOST_GROUPED_ROWS if grouped and not joins else MOST_ROWS
+    if grouped and joins:  # of the pairs nothing is left but groups
+        return MOST_JOINED_ROWS if _is_joined_by_keys(stage.plan) else MOST_ROWS
+    return MOST_GROUPED_ROWS if grouped else MOST_ROWS
+
+
+def _is_joined_by_keys(plan: Operator) -> bool:
+    if any(isinstance(op, WindowJoin) and op.kind != "INNER" for op in plan.walk()):
+        return False
+    return all(map(is_by_keys, join_nodes(plan)))
 
 
 def by_segments(stage: Stage, view: Batch, had: StageResult | None) -> list[tuple[Stage, Batch]]:

@@ -107,6 +107,8 @@ class Batch:
     states: Mapping[str, KeptState] = field(default_factory=dict)  # by name, what its join tree has stored
     join: JoinNode | None = None  # how its join runs, if by states that are there
     probing: Probing | None = None  # in which orders its parts probe each other; None while nobody knows
+    #: of a join whose answers are corrected by what revised tuples change: its inputs, or the states that have them
+    differences: JoinNode | None = None
     edges: Spans | None = None  # of its answer, the ticks at which lives that begin or end are all that matters
     whole_from: int = LOW  # of a stage that stores joined tuples: it has all that live at this tick or later
     begins: bool = False  # whether it has nothing stored yet

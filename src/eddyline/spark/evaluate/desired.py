@@ -14,6 +14,8 @@ from eddyline.algebra.tag_groups import Everything, RunningGroups
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow, Scan
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.changed_rows import MORE, Changed, changed_windows, nothing_like
+from eddyline.spark.evaluate.changed_rows import changed_relation as changed_in_relation
 from eddyline.spark.evaluate.counted import standing_before
 from eddyline.spark.evaluate.evaluate import INDEXES, ITERATIONS, TICKS, domain, windows
 from eddyline.spark.evaluate.frames import Frame, grouped
@@ -52,7 +54,8 @@ class Desired:
     grid: tuple[int, int] | None = None
     among: Frame | None = None  # the keys in question, where `again` alone says too much
     order: tuple[str, ...] = ()  # of the tuples of one window as they enter a stream; then their values decide
-    created: tuple[str, ...] = ()  # the order in which windows are numbered that come in one batch; else by `keys`
+    created: tuple[str, ...] = ()  # the order in which windows are numbered that come in one batch
+    changed: Changed | None = None  # what is told by differences, of windows that are not among the rows
 
     @property
     def head(self) -> list[str]:
@@ -137,10 +140,15 @@ def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     scope = scope_of(plan, batch, with_next=False, numbered=True)
     if not scope.places:
         return None
-    made = windows(plan, batch, scope.places, scope.by)
+    changed = changed_windows(plan, batch, scope.again)
+    places = scope.places - changed.at
+    if not places:
+        return _only_changed(changed, scope, len(plan.schema), batch)
+    made = windows(plan, batch, places, scope.by)
     created = _order_of_creation(plan, made.keys) if scope.by == TICKS else made.keys
     place = _place(scope.by)
-    return Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
+    found = Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
+    return _with_changed(found, changed)
 
 
 def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,6 +161,24 @@ def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]
     return (f"{T} DESC" if backward else T, *(key for key in keys if key != T))
 
 
+def _only_changed(
+    changed: Changed, scope: Scope, width: int, batch: Batch, order: tuple[str, ...] = ()
+) -> Desired | None:
+    """Where all that is to be looked at is told by differences; None if nothing can have changed."""
+    if changed.rows is None:
+        return None
+    listed = batch.frames.range(0, 0).selectExpr(f"id AS {T}")
+    rows = nothing_like(changed.rows, width)
+    place = _place(scope.by)
+    return Desired(rows, (T,), width, scope.again, place, listed, order=order, created=(T,), changed=changed)
+
+
+def _with_changed(found: Desired, changed: Changed) -> Desired:
+    if changed.rows is None:  # then nothing was said that matters
+        return replace(found, again=found.again - changed.at)
+    return replace(found, changed=changed)
+
+
 def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired | None:
     """For RSTREAM, ISTREAM and DSTREAM of windows; None if the batch changes nothing."""
     compares = not isinstance(plan, RStream)
@@ -160,8 +186,13 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
     if not scope.places:
         return None
     if not compares:
-        made = _begun(windows(plan.input, batch, scope.places, scope.by), batch)
-        return Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
+        changed = changed_windows(plan.input, batch, scope.again)
+        places = scope.places - changed.at
+        if not places:
+            return _only_changed(changed, scope, len(plan.schema), batch, _order(plan))
+        made = _begun(windows(plan.input, batch, places, scope.by), batch)
+        found = Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
+        return _with_changed(found, changed)
     earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
     made = _begun(windows(plan.input, batch, earlier, scope.by), batch)
     if any(isinstance(operator, MemberWindow) for operator in plan.walk()):
@@ -250,9 +281,12 @@ def _differences(made: Windows, leaving: bool, scope: Scope, marks: str | None) 
 def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     """For a CQL relation: its changes (with `_n`, how many enter or leave), or a stream made of them."""
     below = plan.inputs[0]
-    ticks = changed_relation(below, batch) | batch.asked_again
+    touched = changed_relation(below, batch) | batch.asked_again
+    told = changed_in_relation(plan, batch, touched.within(LOW, batch.before.closed))
+    ticks = touched - told.at
+    again = (touched if isinstance(plan, RStream) and told.rows is not None else ticks).within(LOW, batch.before.closed)
     if not ticks:
-        return None
+        return _told_of_relation(plan, told, again)
     asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
     width = len(plan.schema)
     view = batch
@@ -260,12 +294,24 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
         view = replace(batch, edges=edges_of(below, batch.join, batch, ticks))
     frame = of_members(relation(below, view, asked), batch, width)
     columns = [f"c{i}" for i in range(width)]
-    again = ticks.within(LOW, batch.before.closed)
     if isinstance(plan, RStream):
-        return Desired(at_every_tick(frame, ticks, width), (T,), width, again, T, order=_order(plan))
+        found = Desired(at_every_tick(frame, ticks, width), (T,), width, again, T, order=_order(plan))
+        return found if told.rows is None else replace(found, changed=told)
     net = net_changes(frame, ticks, width, marks_in(plan.schema))
     if isinstance(plan, RelationChanges):
+        if told.rows is not None:
+            net = net.select(T, "_n", *columns).unionAll(told.rows.select(T, MORE, *columns))
         return Desired(net, (T,), width, again, T)
     wanted = net.where("_n > 0" if isinstance(plan, IStream) else "_n < 0")
     rows = wanted.selectExpr(T, *columns, "explode(sequence(1L, abs(_n))) AS _copy").drop("_copy")
     return Desired(rows, (T,), width, again, T, order=_order(plan))
+
+
+def _told_of_relation(plan: Operator, told: Changed, again: Spans) -> Desired | None:
+    """Where all changes of a relation are told by differences."""
+    width = len(plan.schema)
+    if told.rows is None:
+        return None
+    if isinstance(plan, RelationChanges):
+        return Desired(told.rows, (T,), width, again, T)
+    return Desired(nothing_like(told.rows, width), (T,), width, again, T, order=_order(plan), changed=told)

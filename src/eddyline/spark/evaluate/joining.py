@@ -38,7 +38,7 @@ from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.join_inputs import BORN, JoinNode, window_of
 from eddyline.spark.literal import back_quoted, spark_type
-from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
+from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 
 #: as many parts may probe each other, if there are so many rows of each, as long as nobody knows what it costs
 _MOST_PARTS, _MANY_ROWS = 6, 2_000
@@ -74,12 +74,32 @@ def _begun(node: JoinNode, batch: Batch) -> Frame:
 
 
 def _changes(node: JoinNode, batch: Batch) -> Frame | None:
+    found = _weighted_changes(node, batch, EVERYTHING)
+    if found is None:
+        return None
+    total, minus = found
+    if not minus:  # then nothing has a weight but 1
+        return total.selectExpr("*", f"1 AS {DIFF}")
+    return _netted(total, node.of.columns_of(node.tree.mask))
+
+
+def changed_lives(node: JoinNode, batch: Batch, asked: Spans) -> Frame | None:
+    """What the batch changes in a join, of that what lives at some of the ticks: lives, weights and c0, c1, …
+
+    None if nothing can change there. What comes and goes alike may be among it.
+    """
+    found = _weighted_changes(node, batch, asked)
+    return None if found is None else _satisfying(node, found[0])
+
+
+def _weighted_changes(node: JoinNode, batch: Batch, asked: Spans) -> tuple[Frame, bool] | None:
+    """The changes as weighted rows, and whether some may take tuples away."""
     node = expanded(node, batch)
     children = node.tree.children
     terms: list[Frame] = []
     minus = False
     for at, child in enumerate(children):
-        life = _changed_life(node, child.mask, batch)
+        life = changed_life_of(node, child.mask, batch) & asked
         if not life:
             continue
         whose = [*[ALL] * at, FRESH, *[OLD] * (len(children) - at - 1)]
@@ -92,9 +112,7 @@ def _changes(node: JoinNode, batch: Batch) -> Frame | None:
     total = terms[0]
     for term in terms[1:]:
         total = total.unionAll(term)
-    if not minus:  # then nothing has a weight but 1
-        return total.selectExpr("*", f"1 AS {DIFF}")
-    return _netted(total, node.of.columns_of(node.tree.mask))
+    return total, minus
 
 
 def _netted(rows: Frame, columns: Sequence[str]) -> Frame:
@@ -121,7 +139,8 @@ def life_of_states(node: JoinNode, batch: Batch) -> int:
     return max(longest_life(window_of(node.of.inputs[at]), batch) for at in members(node.tree.mask))
 
 
-def _changed_life(node: JoinNode, mask: int, batch: Batch) -> Spans:
+def changed_life_of(node: JoinNode, mask: int, batch: Batch) -> Spans:
+    """The ticks at which what the batch brings to some inputs lives."""
     found = NOTHING
     for at in members(mask):
         found |= changed_life(node.of.inputs[at], batch)
@@ -298,22 +317,29 @@ def joined_windows(
     known, before = asked.within(first, HIGH), asked.within(LOW, first - 1)
     if not known:
         return from_tuples(batch, asked)
-    windows = [window_of(one) for one in node.of.inputs]
-    grids = list(dict.fromkeys(grid_of(one, batch) for one in windows if one.inputs))
     width = len(node.of.schema)
     columns = [f"c{i}" for i in range(width)]
-    rows = joined_lives(node, batch, known)
-    places = {(grid.first, grid.step) for grid in grids}
-    if len(places) == 1:
-        listed = window_list(grids[0], asked, batch)
-        rows = _on_grid(rows, grids[0], known).selectExpr(T, *columns)
-    else:
-        listed = _on_any(grids, asked, batch)
-        rows = joined(rows, few(listed.where(known.condition(T))), f"{T} BETWEEN {FROM} AND {UNTIL}")
-        rows = rows.selectExpr(T, *columns)
+    rows, listed, grid = placed(node, batch, joined_lives(node, batch, known), known, asked, columns)
     if before:
         rows = rows.unionAll(from_tuples(batch, before).rows.select(T, *columns))
-    return Windows(rows, listed, (T,), width, places.pop() if len(places) == 1 else None)
+    return Windows(rows, listed, (T,), width, grid)
+
+
+def placed(
+    node: JoinNode, batch: Batch, rows: Frame, at: Spans, listed_at: Spans, columns: Sequence[str]
+) -> tuple[Frame, Frame, tuple[int, int] | None]:
+    """Rows with lives once for every window at some ticks that they live at, with its tick and these columns.
+
+    Also the list of the windows at others, and their first tick and step if all stand at regular ones.
+    """
+    grids = list(dict.fromkeys(grid_of(w, batch) for w in map(window_of, node.of.inputs) if w.inputs))
+    places = {(grid.first, grid.step) for grid in grids}
+    if len(places) == 1:
+        made = _on_grid(rows, grids[0], at).selectExpr(T, *columns)
+        return made, window_list(grids[0], listed_at, batch), places.pop()
+    listed = _on_any(grids, listed_at, batch)
+    made = joined(rows, few(listed.where(at.condition(T))), f"{T} BETWEEN {FROM} AND {UNTIL}")
+    return made.selectExpr(T, *columns), listed, None
 
 
 def _on_grid(rows: Frame, grid: Grid, asked: Spans) -> Frame:

@@ -1,0 +1,89 @@
+"""Which joins are corrected by differences, and when: by what revised tuples change, not from all tuples of windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from eddyline.algebra.sharing import MemberWindow, StreamMatch
+from eddyline.algebra.user_function import functions_of
+from eddyline.log.results import StageResult
+from eddyline.planner.multi_join import join_nodes
+from eddyline.planner.tree import mjoin_of
+from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.changed_rows import is_linear, touched_by
+from eddyline.spark.evaluate.lives import FRESH, OLD, living, segments_of
+from eddyline.spark.evaluate.tuples import log_of
+from eddyline.spark.join_inputs import JoinInputs, JoinNode, inputs_or_reason, window_of
+from eddyline.spark.spans import Spans
+from eddyline.spark.stages import RELATION, STREAM, WINDOWS, Stage
+from eddyline.spark.standing import Standing
+
+#: each input probes all others: with more of them, to read and plan the statement takes longer than to join
+_MOST_INPUTS = 6
+#: of so many tuples in the windows in question pairs are not made again, if it need not be: to read and plan what
+#: tells the differences takes longer than to join fewer
+MANY_TUPLES = 100_000
+#: … and if the tuples that have changed are not more than this part of them: each is joined with all others
+FEW_OF_THEM = 8
+
+
+@lru_cache(maxsize=10_000)
+def _has_differing_join(stage: Stage) -> bool:
+    return isinstance(differing_join(stage), JoinInputs)
+
+
+def differing_join(stage: Stage) -> JoinInputs | str | None:
+    """The join of a stage that can be corrected by differences; or why it cannot be; None if it has none."""
+    nodes = join_nodes(stage.plan)
+    if not nodes or stage.kind not in (RELATION, STREAM, WINDOWS):
+        return None
+    join = inputs_or_reason(stage, nodes[0])
+    if isinstance(join, str):
+        return join
+    if any(isinstance(operator, StreamMatch | MemberWindow) for operator in stage.plan.walk()):
+        return "the queries of its class have tuples or windows of their own"
+    if not is_linear(stage.plan, join):
+        return "what is computed of the pairs of a window needs all of them"
+    if join.storable != (1 << len(join.inputs)) - 1:
+        return "how long its tuples are in a window, not only their ticks say"
+    if len(join.inputs) > _MOST_INPUTS:
+        return f"it has more than {_MOST_INPUTS} inputs"
+    if stage.revise is not None:
+        return "not all corrections are shown"
+    if functions_of(stage.plan):  # who knows whether they say of a tuple what they said of it before
+        return "it calls functions of the user's own"
+    return join
+
+
+def with_differences(query: Standing, stage: Stage, view: Batch, had: StageResult | None) -> Batch:
+    """What a stage sees, if it is to be corrected by differences in this batch; else the same as before.
+
+    `had` is what it has said: a query that has said nothing yet has nothing to correct.
+    """
+    if not query.keeps or had is None or not _has_differing_join(stage):
+        return view
+    join = differing_join(stage)  # of this very plan: others may be equal
+    assert isinstance(join, JoinInputs)
+    node = view.join
+    if node is None:
+        node = JoinNode(join, stage.name, mjoin_of((1 << len(join.inputs)) - 1))
+    touched = touched_by(node, view)
+    if not touched or (query.chooses and not _is_worth_it(join, view, touched)):
+        return view
+    return replace(view, differences=node)
+
+
+def _is_worth_it(join: JoinInputs, view: Batch, touched: Spans) -> bool:
+    """By the numbers of tuples in the windows that have changed, and of those among them that are fresh."""
+    counts = {which: _tuples(join, view, touched, which) for which in (OLD, FRESH)}
+    return counts[OLD] >= max(MANY_TUPLES, FEW_OF_THEM * counts[FRESH])
+
+
+def _tuples(join: JoinInputs, view: Batch, touched: Spans, which: str) -> int:
+    found = 0
+    for window in filter(lambda one: one.inputs, map(window_of, join.inputs)):
+        ticks = living(window, view, touched)
+        segments = segments_of(log_of(window.inputs[0], view), which)
+        found += sum(segment.rows for segment in segments if ticks.meets(*segment.tick))
+    return found
