@@ -16,6 +16,7 @@ from eddyline.log.answers import is_inner, is_shared
 from eddyline.log.linked import SHAPES
 from eddyline.log.referred import referred
 from eddyline.log.segment import INDEX, Segment
+from eddyline.log.sweeping import STREAMS
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.literal import back_quoted
@@ -51,9 +52,11 @@ def passed_on(stage: Stage, view: Batch, answers: Frame) -> PassedOn | None:
 
 
 def _is_plain(segment: Segment, since: int, shows_tags: bool) -> bool:
-    """Whether each row is a tuple that is new to the query, in a file of ours; and none has brought a tag to show."""
+    """Whether each row is a tuple that is new to the query, in a file of its stream's log that is ours; and none has
+    brought a tag to show."""
     brought = segment.tags or (shows_tags and segment.marked)
-    return not (segment.minus or brought) and segment.index[0] > since and referred(segment.path) is None
+    is_ours = segment.path.startswith(f"{STREAMS}/") and referred(segment.path) is None
+    return is_ours and not (segment.minus or brought) and segment.index[0] > since
 
 
 def _meet(segments: Sequence[Segment]) -> bool:
