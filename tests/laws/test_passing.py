@@ -115,7 +115,7 @@ def test_linked_or_written(spark: object) -> None:
         every.extend(made)
 
     the_same()
-    for query in (*QUERIES, "shown", "later"):
+    for query in (*QUERIES, "shown"):
         assert any(f"results/{query}/" in path for path in every), query
     assert any(path.endswith("-some.linked") for path in every)
     assert any(path.endswith(".told.linked") for path in every)
