@@ -21,6 +21,7 @@ STREAMS = {
 _SLIDE = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
 QUERIES = {
     "high": "SELECT k, v FROM a WHERE v % 3 > 0",
+    "passed": "SELECT * FROM a",  # nothing is written for what is new: its log shares the files of the stream
     "sums": "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC] GROUP BY k",
     "pairs": f"SELECT a.k, v, w FROM a {_SLIDE}, b {_SLIDE} WHERE a.k = b.k",
     "births": "ISTREAM(SELECT k, v FROM a [FROM NOW-19 TO NOW SLIDE 10 SEC])",
@@ -41,6 +42,7 @@ WITHHELD = {
     "rough": f"SELECT k, SUM(v) AS total, COUNT(*) AS n FROM a {_SLIDE} GROUP BY k",
     **{f"rough{n}": f"RSTREAM(SELECT k, SUM(w) AS total FROM b {_SLIDE} WHERE k > {n} GROUP BY k)" for n in range(3)},
     "tuples": "SELECT k, v FROM a WHERE k > 0",
+    "passed_too": "SELECT * FROM b",
     "below": f"SELECT SUM(v) AS total FROM tuples {_SLIDE}",
 }
 #: created when there is a past

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import duckdb
 import pyarrow as pa
 
+from eddyline.algebra.marks import KIND, MARKS
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place, Shared, found_together
 from eddyline.kernels.together import Together
+from eddyline.log.linked import TUPLE, Linked, linked
 from eddyline.log.referred import MOMENT, NUMBER, InPlace, Referred, referred
-from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, TAG, TICK
-from eddyline.log.storage import Storage
+from eddyline.log.segment import BATCH, DIFF, INDEX, OP, REF, SEQ, TAG, TICK
+from eddyline.log.storage import Storage, is_own
 
 #: what the kernel would take for a pattern in a path
 _PATTERN = re.compile(r"[*?\[]")
@@ -117,19 +119,45 @@ class Leaves:
 
     def _view(self, name: str, files: Sequence[str], storage: Storage) -> None:
         """The kernel reads local files itself, twice as fast as Arrow's dataset; others it could not reach without."""
-        elsewhere = [rows for file in files if (rows := referred(file)) is not None]
-        own = [storage.path(file) for file in files if referred(file) is None]
+        others = [rows for file in files if (rows := _rows_of(file, storage)) is not None]
+        own = [storage.path(file) for file in files if is_own(file)]
         if own and not (storage.local and not any(_PATTERN.search(path) for path in own)):
-            dataset = f"{name}{_OWN}" if elsewhere else name
-            self._parted.update([name] if elsewhere else [])
+            dataset = f"{name}{_OWN}" if others else name
+            self._parted.update([name] if others else [])
             self.connection.register(dataset, storage.dataset(own))
             parts = [dataset]
         else:
             parts = [f"read_parquet([{', '.join(map(_quoted, own))}])"] if own else []
-        parts += [f"({rows_of(rows)})" for rows in elsewhere]
+        parts += [f"({rows})" for rows in others]
         if parts != [name]:
             together = " UNION ALL BY NAME ".join(f"FROM {part}" for part in parts)
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {together}")
+
+
+def _rows_of(file: str, storage: Storage) -> str | None:
+    """A statement that gives the rows of a segment which is no file with just these; None if it is one."""
+    elsewhere, same = referred(file), linked(file)
+    if elsewhere is not None:
+        return rows_of(elsewhere)
+    return None if same is None else _answers_of(same, storage)
+
+
+def _answers_of(segment: Linked, storage: Storage) -> str:
+    """Rows of a stream as answers, with the tags of those that have some."""
+    ours = {BATCH: f"{segment.batch}::BIGINT", KIND: f"'{TUPLE}'", MARKS: "NULL::VARCHAR"}
+    if segment.some:
+        ours[MARKS] = f'tags."{MARKS}"'
+    names = segment.names(storage.schema_of(segment.path).names)
+    columns = [f"{ours[name]} AS {_name(name)}" if name in ours else f"answers.{_name(name)}" for name in names]
+    from_ = f"{_read(storage.path(segment.path))} AS answers"
+    if segment.some:
+        from_ += f" LEFT JOIN {_read(storage.path(segment.tags))} AS tags USING ({INDEX})"
+    return f"SELECT {', '.join(columns)} FROM {from_}"
+
+
+def _read(path: str) -> str:
+    """One file, although its path may look like a pattern."""
+    return f"read_parquet({_quoted(_PATTERN.sub(lambda found: f'[{found[0]}]', path))})"
 
 
 def rows_of(rows: Referred) -> str:
@@ -148,11 +176,15 @@ def rows_of(rows: Referred) -> str:
 
 
 def _tick(place: InPlace) -> str:
-    time = '"' + place.time.replace('"', '""') + '"'
+    time = _name(place.time)
     if place.kind == NUMBER:
         return f"{time}::BIGINT"
     micros = f"epoch_us({time})" if place.kind == MOMENT else f"epoch_us({time}::TIMESTAMP)"
     return f"({micros} - ({micros} % {place.micros} + {place.micros}) % {place.micros}) // {place.micros}"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _quoted(path: str) -> str:

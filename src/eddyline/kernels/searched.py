@@ -13,9 +13,8 @@ import pyarrow as pa
 from eddyline.algebra.user_function import UserFunction
 from eddyline.kernels.functions import load
 from eddyline.log.dealt import is_dealt
-from eddyline.log.referred import referred
 from eddyline.log.segment import MARKS
-from eddyline.log.storage import Storage
+from eddyline.log.storage import Storage, is_own
 
 #: the name of a function that searches among marks as a log has them
 SEARCHED = "tags_searched"
@@ -64,6 +63,6 @@ def _texts(files: Iterable[str], storage: Storage) -> pa.Array | None:
 @lru_cache(maxsize=_MOST)
 def _texts_of(root: str, file: str) -> tuple[str, ...] | None:
     """Those of one segment, which never changes; whoever else searches in it need not read them again."""
-    if referred(file) is not None or is_dealt(file):
+    if not is_own(file) or is_dealt(file):
         return ()  # of a user's rows, or of answers: there are no marks of a log
     return Storage(root).different_texts(file, MARKS, _MOST)

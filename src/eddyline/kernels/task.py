@@ -32,6 +32,7 @@ from eddyline.kernels.functions import last_failure, register
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place
+from eddyline.kernels.passing import PassedOn
 from eddyline.kernels.searched import with_searches
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
@@ -89,6 +90,7 @@ class Work:
     doubts: str = ""  # a statement; if it finds any windows, those are not answered right, and nothing is written
     ordered: bool = False  # whether joins run in the order in which the statement has them
     holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
+    passed: PassedOn | None = None  # if all that it gives are rows of segments as they are, these
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,12 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
     storage, eddies = Storage(work.root), Eddies(work.known)
     began, busy = time.monotonic(), time.process_time()
     try:
-        rows = _computed(work, leaves, eddies)
-        yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
+        passed = _passed_on(work, leaves, storage)
+        if passed is not None:
+            yield from passed
+        else:
+            rows = _computed(work, leaves, eddies)
+            yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
         if eddies.reports:
             yield Reference(work.stage, None, reports=eddies.reports)
     except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
@@ -167,6 +173,19 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
                 yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
 
 
+def _passed_on(work: Work, leaves: Leaves, storage: Storage) -> list[Reference] | None:
+    """Segments that are files of a stream, if that is what the work gives; None if it has to be written."""
+    passed = work.passed
+    if passed is None or not passed.fits(storage, work.schema):
+        return None
+    with bound(work, leaves):
+        told = _rows_of(passed.tags, work, leaves) if passed.tags else ()
+        segments = passed.linked(storage, work.folder, work.batch, told)
+    if segments is None:
+        return None
+    return [Reference(work.stage, segment, touched=(segment.tick,)) for segment in segments]
+
+
 class _InDoubt(Exception):
     """A work cannot answer some windows from what it was given."""
 
@@ -194,17 +213,21 @@ def answered(work: Work) -> pa.Table | None:
 
 
 def _answer(work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
-    """The rows of the work's statement. A relation streams them, but has the statement read and bound twice."""
+    """The rows of the work's statement."""
+    shared = None if work.few else work.together
+    has = shared is not None and leaves.has(shared, Storage(work.root))
+    return _rows_of(shared.statement if shared is not None and has else work.statement, work, leaves)
+
+
+def _rows_of(statement: str, work: Work, leaves: Leaves) -> Iterable[pa.RecordBatch]:
+    """The rows of a statement. A relation streams them, but has the statement read and bound twice."""
     connection = leaves.connection
     if not work.few:
-        shared = work.together
-        has = shared is not None and leaves.has(shared, Storage(work.root))
-        statement = shared.statement if shared is not None and has else work.statement
         streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
         return streamed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less
-        rows: pa.Table = connection.execute(work.statement).to_arrow_table()
+        rows: pa.Table = connection.execute(statement).to_arrow_table()
         return cast(list[pa.RecordBatch], rows.to_batches())
 
 

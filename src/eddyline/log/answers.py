@@ -17,10 +17,10 @@ from eddyline.algebra import marks
 from eddyline.algebra.answer import Answer, RelationAnswer, StixAnswer, TagAnswer, TagView, TupleAnswer, WindowAnswer
 from eddyline.algebra.marks import KIND, MARKS, STIX
 from eddyline.log.dealt import is_dealt
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.segment import BATCH, DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
-HEADER, NUMBER, RANK, BATCH, QUERY = "_header", "_window", "_rank", "_batch", "_query"
+HEADER, NUMBER, RANK, QUERY = "_header", "_window", "_rank", "_query"
 #: how the logs that a query class shares are named; those of queries are named after them
 CLASS = "~class"
 Values = tuple[Any, ...]

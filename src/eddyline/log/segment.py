@@ -16,6 +16,8 @@ SEQ, INDEX, TICK, DIFF, OP, REF, TAG = "_seq", "_index", "_tick", "_diff", "_op"
 #: the marks of each tuple and where its tags stand, in those segments of a stream of which a tuple has any, and tags
 #: with all that they apply to, in those of tags
 MARKS, PLACES = "_tags", "_tag_places"
+#: the column that every segment of results has: the micro-batch that a row was told in
+BATCH = "_batch"
 SYSTEM = pa.schema(
     [
         pa.field(SEQ, pa.int64()),  # place in the log, from 1

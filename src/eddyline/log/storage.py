@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from eddyline.algebra.marks import is_marks
 from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.log.dealt import Dealt, is_dealt
+from eddyline.log.linked import Linked, OpenedLinked, linked
 from eddyline.log.referred import OpenedReferred, referred
 from eddyline.log.segment import INDEX, SEQ
 
@@ -142,6 +143,19 @@ class Storage:
                 writer.write_batch(batch)
             return int(file.tell())
 
+    def link(self, source: str, name: str) -> int | None:
+        """Give a file that never changes a second name; returns its size. None if this file system does not do that, or
+        not here: on another device, or with a file that has as many names as it can."""
+        if not self.local or referred(source) is not None:
+            return None
+        try:
+            self._make_folder_of(name)
+            os.link(self.path(source), self.path(name))
+            return os.stat(self.path(name)).st_size
+        except OSError:
+            self._made.discard(name.rpartition("/")[0])
+            return None
+
     @contextlib.contextmanager
     def _whole(self, name: str) -> Iterator[pa.NativeFile]:
         """A file to write to, which gets its name when it is complete."""
@@ -177,6 +191,26 @@ class Storage:
         if is_dealt(name):
             table = self.read_dealt(name).table(columns if rows is None else None)
             return table if rows is None else table.filter(rows).select(columns or table.column_names)
+        same = linked(name)
+        if same is not None:
+            table = self._read_linked(same, columns if rows is None else None)
+            return table if rows is None else table.filter(rows).select(columns or table.column_names)
+        return self._read_file(name, columns, rows)
+
+    def _read_linked(self, segment: Linked, columns: list[str] | None) -> pa.Table:
+        needed = segment.needed(columns, self.schema_of(segment.path).names)
+        wants_tags = segment.some and (columns is None or not set(segment.behind).isdisjoint(columns))
+        tags = self._read_file(segment.tags) if wants_tags else None
+        return segment.table(self._read_file(segment.path, needed).select(needed), tags, columns)
+
+    def schema_of(self, name: str) -> pa.Schema:
+        """What the columns of a Parquet file are."""
+        try:
+            return pq.read_schema(self.path(name), memory_map=self.local, filesystem=self._fs)
+        except (pa.ArrowException, OSError) as problem:
+            raise unreadable(self.path(name), problem) from problem
+
+    def _read_file(self, name: str, columns: list[str] | None = None, rows: pc.Expression | None = None) -> pa.Table:
         try:
             return as_texts(
                 pq.read_table(
@@ -225,9 +259,9 @@ class Storage:
 
     def read_tables(self, names: Sequence[str]) -> pa.Table:
         """Parquet files as one table that is in memory."""
-        own = [self.path(name) for name in names if referred(name) is None]
+        own = [self.path(name) for name in names if is_own(name)]
         tables = [as_texts(self.dataset(own).to_table())] if own else []
-        tables += [self.read_table(name) for name in names if referred(name) is not None]
+        tables += [self.read_table(name) for name in names if not is_own(name)]
         return pa.concat_tables(tables, promote_options="default")
 
     def merge_tables(
@@ -268,7 +302,11 @@ class Storage:
         elsewhere = referred(name)
         if elsewhere is not None:
             return OpenedReferred(elsewhere)
-        return pq.ParquetFile(opened.enter_context(self._fs.open_input_file(self.path(name))))
+        file = pq.ParquetFile(opened.enter_context(self._fs.open_input_file(self.path(name))))
+        same = linked(name)
+        if same is None:
+            return file
+        return OpenedLinked(same, file, self._read_file(same.tags) if same.some else None)
 
     # -- folders ------------------------------------------------------------------------------------------------------
 
@@ -348,6 +386,11 @@ def _gathered(
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def is_own(name: str) -> bool:
+    """Whether a segment is a Parquet file that has its rows and no others, under their names."""
+    return referred(name) is None and linked(name) is None
 
 
 def as_texts(table: pa.Table) -> pa.Table:

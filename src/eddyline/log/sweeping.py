@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from eddyline.log.linked import rows_of_tags
 from eddyline.log.merging import MERGED
 from eddyline.log.storage import UNFINISHED, Storage
 
 STREAMS, RESULTS = "streams", "results"
 #: what begins with the number of an entry (streams) or of a batch (results)
-_NUMBERED = re.compile(r"(\d{12})([rt]|-[0-9a-f]{32})?\.(?:parquet|dealt)")
+_NUMBERED = re.compile(r"(\d{12})([rt]|-[0-9a-f]{32})?\.(?:parquet|dealt|[a-z-]+\.linked(?:\.tags)?)")
 #: a file that is being written for longer than that is not finished by anybody
 _ABANDONED = 24 * 3600.0
 #: by how much the clock of the files may be behind ours
@@ -72,7 +73,7 @@ class Sweeper:
         if name.endswith(UNFINISHED):
             # somebody may have begun to push before the first sweep: only what is older than we was left by a crash
             return written < self._began - _CLOCKS if at_once else time.time() - written > _ABANDONED
-        if path in keep.paths or path in keep.merging:
+        if rows_of_tags(path) in keep.paths or path in keep.merging:
             return False
         if name.startswith(MERGED):
             return True

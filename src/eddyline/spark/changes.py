@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from eddyline.algebra.marks import MARKS
-from eddyline.log.answers import BATCH, QUERY, Reading, Seat, committed_late, with_batch
+from eddyline.log.answers import QUERY, Reading, Seat, committed_late, with_batch
 from eddyline.log.dealt import is_dealt
-from eddyline.log.segment import DIFF, TICK, Segment
-from eddyline.log.storage import Storage
+from eddyline.log.linked import linked
+from eddyline.log.segment import BATCH, DIFF, TICK, Segment
+from eddyline.log.storage import Storage, is_own
+from eddyline.spark.evaluate.linked import BATCH_IN_NAME, OURS, linked_rows
 from eddyline.spark.expression import spark_type
 from eddyline.spark.literal import back_quoted
 from eddyline.spark.stages import Stage
@@ -55,24 +57,40 @@ def changes_of(
 
 
 def _rows(spark: SparkSession, storage: Storage, segments: Sequence[Segment], seat: Seat | None) -> DataFrame:
-    files = [segment for segment in segments if not is_dealt(segment.path)]
+    files = [segment for segment in segments if is_own(segment.path) and not is_dealt(segment.path)]
     dealt = [segment for segment in segments if is_dealt(segment.path)]
+    same = [segment for segment in segments if linked(segment.path) is not None]
     # of a class in which some show tags now and then, some files have a column of these
     alike = [[segment for segment in files if segment.marked == marked] for marked in (True, False)]
     parts = [_of_files(spark, storage, some) for some in alike if some]
     parts += [_dealt_out(spark, storage, dealt, seat)] if dealt else []
+    parts += [_as_they_came(spark, storage, same)] if same else []
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
 def _of_files(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
     """What lanes have written counts as of the batch that has committed it."""
     frame = spark.read.parquet(*(storage.url(segment.path) for segment in segments))
-    late = {path.rpartition("/")[2]: batch for path, batch in _late(segments).items()}
-    if not late:
+    right = _batch_of(segments, BATCH)
+    if right == BATCH:
         return frame
-    pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
-    right = f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {BATCH})"
     return frame.selectExpr(*(f"{right} AS {BATCH}" if name == BATCH else back_quoted(name) for name in frame.columns))
+
+
+def _batch_of(segments: Sequence[Segment], told: str) -> str:
+    """The batch of a row as SQL: that which has committed its file, if it is not the one that is told there."""
+    late = {path.rpartition("/")[2]: batch for path, batch in _late(segments).items()}
+    pairs = ", ".join(f"'{name}', {batch}L" for name, batch in late.items())
+    return f"coalesce(try_element_at(map({pairs}), _metadata.file_name), {told})" if late else told
+
+
+def _as_they_came(spark: SparkSession, storage: Storage, segments: Sequence[Segment]) -> DataFrame:
+    """Rows of a stream that are answers; all have the same columns."""
+    found = [same for segment in segments if (same := linked(segment.path)) is not None]
+    in_file = spark.read.parquet(storage.url(found[0].path)).schema
+    types = {field.name: field.dataType.simpleString() for field in in_file}
+    fields = {name: types.get(name) or OURS[name] for name in found[0].names(list(types))}
+    return linked_rows(spark, storage, found, fields, _batch_of(segments, BATCH_IN_NAME))
 
 
 def _late(segments: Sequence[Segment]) -> dict[str, int]:

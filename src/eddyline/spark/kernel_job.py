@@ -26,6 +26,7 @@ from eddyline.kernels.together import in_bundles
 from eddyline.log.results import StageResult
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frames
+from eddyline.spark.passing import passed_on
 from eddyline.spark.spreading import MOST_ROWS, by_segments, by_windows, most_rows
 from eddyline.spark.stages import LINEAR, Stage
 from eddyline.spark.tags.made import made_in, satisfied
@@ -148,7 +149,8 @@ def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> 
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
     grouping = None if few else sheet.grouping(made)
-    by_row = stage.kind == LINEAR and not corrects_tuples(stage, view, had) and _only_found(statement, sheet, view)
+    corrects = corrects_tuples(stage, view, had)
+    by_row = stage.kind == LINEAR and not corrects and _only_found(statement, sheet, view)
     return replace(
         outline,
         statement=statement,
@@ -164,6 +166,7 @@ def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> 
         reads=reads,
         doubts=" UNION ".join(f"({doubt.statement()})" for doubt in doubts or ()),
         grouping=None if grouping is None else replace(grouping, reads=reads),
+        passed=None if corrects else passed_on(stage, view, made),
     )
 
 

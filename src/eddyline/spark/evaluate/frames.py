@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from eddyline.kernels import sheet
 from eddyline.kernels.together import Cuts
+from eddyline.log.linked import linked
 from eddyline.log.referred import CONSTANTS, MICROS_OF_A_DAY, MOMENT, NUMBER, InPlace, Referred, referred
 from eddyline.log.segment import INDEX, SEQ, SYSTEM, TICK
-from eddyline.log.storage import Storage
+from eddyline.log.storage import Storage, is_own
+from eddyline.spark.evaluate.linked import linked_rows
 from eddyline.spark.literal import back_quoted
 
 if TYPE_CHECKING:
@@ -63,9 +65,11 @@ class SparkFrames:
         ddl = ", ".join(f"{back_quoted(name)} {type_}" for name, type_ in fields.items())
         if not paths:
             return as_frame(self._spark.createDataFrame([], ddl).selectExpr(*columns))
-        urls = [self._storage.url(path) for path in paths if referred(path) is None]
+        urls = [self._storage.url(path) for path in paths if is_own(path)]
         frames = [self._spark.read.schema(ddl).parquet(*urls)] if urls else []
         frames += [self._referred(rows, fields) for path in paths if (rows := referred(path)) is not None]
+        same = [segment for path in paths if (segment := linked(path)) is not None]
+        frames += [linked_rows(self._spark, self._storage, same, fields)] if same else []
         return as_frame(reduce(lambda one, other: one.unionAll(other), frames).selectExpr(*columns))
 
     def _referred(self, rows: Referred, fields: Mapping[str, str]) -> DataFrame:
