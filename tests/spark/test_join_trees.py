@@ -321,6 +321,24 @@ def test_a_query_that_comes_later_reads_what_is_there(db: eddyline.Database) -> 
     assert begun == [False] and _stages(db) == there, "nothing was made for it"
 
 
+def test_what_was_learned_of_a_state_goes_with_it(db: eddyline.Database) -> None:
+    """Trees change as long as a database is open: of states that are gone nothing is kept in memory."""
+    _two_that_share(db)
+    db.sql("CREATE QUERY other AS SELECT k FROM d")
+    _push(db, "abcd", 1)
+    db.flush()
+    (state,), executor = _stages(db), _engine(db).executor
+    learned = (executor.refused, executor.routes._known, executor.shared.standing.memory)
+    for known in learned:
+        known[state] = {}
+    executor.refused[f"one/state/{state}"] = "of a tree before"
+    db.sql("DROP QUERY one")
+    db.sql("DROP QUERY two")
+    _push(db, "abcd", 2)
+    db.flush()
+    assert [list(known) for known in learned] == [[], [], []]
+
+
 @pytest.mark.parametrize("others", [True, False])
 def test_a_state_that_nobody_wants_is_not_found_again_after_a_restart(tmp_path: Path, others: bool) -> None:
     """If batches have run meanwhile it was not kept up: whoever wants it has it made anew."""

@@ -36,7 +36,7 @@ from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
 from eddyline.spark.shared_states import SharedStates, is_shared
 from eddyline.spark.source import ENTRY
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import Stage, numbered_by
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, Stretches, as_far_as, derived_log, given_logs, nothing_between
 from eddyline.spark.tables import Tables
@@ -121,7 +121,7 @@ class Executor:
             if standing is not None:
                 stored = [] if standing.join is None else standing.join.stored(self.results)
                 self.results.forget([*stored, *(stage.name for stage in standing.stages)])
-                for stage in standing.stages:
+                for stage in standing.stages:  # one with the same names may come before the next batch
                     self.refused.pop(stage.name, None)
                     self.routes.forget(stage.name)
             self._returning.discard(name)  # no batch is going to have it, and each would ask for one more
@@ -293,6 +293,7 @@ class Executor:
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
+            self._forget_all_but(standing | {stage.name for stage in self.shared.stages})
             dropped = [name for name in record.stages if name not in standing and not is_shared(name)]
             self.results.forget([*dropped, *self.shared.outdated(self.results.stages, batch)])
             self.results.forget([name for name in record.positions if name not in self._queries])
@@ -309,6 +310,15 @@ class Executor:
         minus = sum(stage.minus for stage in record.stages.values())
         seconds = time.monotonic() - began
         self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
+
+    def _forget_all_but(self, standing: set[str]) -> None:
+        """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
+        for name in [name for name in self.refused if numbered_by(name) not in standing]:
+            del self.refused[name]
+        self.routes.forget_all_but(standing)
+        for query in (*self._queries.values(), self.shared.standing):
+            for name in query.memory.keys() - standing:
+                del query.memory[name]
 
     def _recorded(
         self,

@@ -43,12 +43,12 @@ def join_at_work(engine: Engine, question: Question) -> AtWork | str:
 
 def shared_with(engine: Engine, query: Standing) -> dict[int, list[str]]:
     """By set of inputs that its join stores, the other queries that read the same state."""
-    found: dict[int, list[str]] = {}
-    for mask, log in () if query.join is None else query.join.shared:
-        others = [name for name in engine.executor.shared.users.get(log.name, ()) if name != query.name]
-        if others and mask in query.join.tree.states():  # type: ignore[union-attr]
-            found[mask] = others
-    return found
+    if query.join is None:
+        return {}
+    stored, users = query.join.tree.states(), engine.executor.shared.users
+    readers = {mask: users.get(log.name, ()) for mask, log in query.join.shared if mask in stored}
+    others = {mask: [name for name in names if name != query.name] for mask, names in readers.items()}
+    return {mask: names for mask, names in others.items() if names}
 
 
 def shares_text(engine: Engine, query: Standing) -> str | None:

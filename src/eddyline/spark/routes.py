@@ -36,3 +36,8 @@ class Routes:
 
     def forget(self, stage: str) -> None:
         self._known.pop(stage, None)
+
+    def forget_all_but(self, stages: set[str]) -> None:
+        """Nothing more is asked of the others."""
+        for stage in self._known.keys() - stages:
+            del self._known[stage]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from eddyline.log.results import Results
 from eddyline.log.storage import Storage
-from eddyline.planner.probing import Probing
+from eddyline.planner.probing import Orders
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
@@ -59,7 +59,7 @@ class Way:
     stretch: Stretch
     stages: Sequence[Stage]
     members: Members | None
-    probing: Probing | None  # how its join is to be made
+    probing: Orders | None  # how its join is to be made
     tree: str = ""  # by which it is made
 
 
@@ -71,7 +71,7 @@ class Shared:
     stretch: Stretch
     kept: Sequence[str]  # all that there are, wanted or not
     readers: Mapping[str, tuple[str, ...]]
-    probings: Mapping[str, Probing | None]
+    probings: Mapping[str, Orders | None]
 
     @property
     def states(self) -> Sequence[str]:
@@ -81,7 +81,7 @@ class Shared:
         """The queries that read a state, or one that is made of it; none if it is no state of these."""
         return self.readers.get(state, ())
 
-    def probing(self, state: str) -> Probing | None:
+    def probing(self, state: str) -> Orders | None:
         return self.probings.get(state)
 
 
@@ -90,10 +90,10 @@ def shared_of(states: SharedStates, results: Results, stretches: Stretches) -> S
     probings = {stage.name: states.probing(stage.name) for stage in states.stages}
     stretch = stretches.after(results.last.position, states.standing)
     kept = SharedStates.kept(results.stages)
-    return Shared(states.standing, stretch, kept, states.users, cast("dict[str, Probing | None]", probings))
+    return Shared(states.standing, stretch, kept, states.users, probings)
 
 
-def probing_of(query: Standing) -> Probing | None:
+def probing_of(query: Standing) -> Orders | None:
     return None if query.join is None else query.join.probing
 
 
