@@ -90,7 +90,8 @@ def _joined_set(query: str, inputs: Sequence[str]) -> Any:
 
     def told(order: Sequence[str]) -> Any:
         called = {name: f"y{at}" for at, name in enumerate(order)}
-        texts = sorted(re.sub(r"x\d+", lambda found: called[found[0]], one) for one in inside)
-        return tuple(what[name] for name in order), tuple(texts)
+        texts = (re.sub(r"x\d+", lambda found: called[found[0]], one) for one in inside)
+        sides = {" = ".join(sorted(text.split(" = "))) for text in texts}  # which side comes first is all the same
+        return tuple(what[name] for name in order), tuple(sorted(sides))
 
     return min(map(told, permutations(inputs)))

@@ -157,6 +157,11 @@ class SharedInputs:
         self._texts_asked: dict[tuple[int, tuple[int, ...]], str] = {}
         self.shareable = mask_of(self._traced)
 
+    @property
+    def texts(self) -> Iterable[str]:
+        """What its inputs are, each once."""
+        return dict.fromkeys(self._texts.values())
+
     def traced(self, at: int) -> Traced:
         """An input that is shareable."""
         return self._traced[at]
