@@ -12,6 +12,7 @@ gives up what another needs. If what is at work no longer fits, all change at on
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -206,9 +207,14 @@ class _Stored:
 
 
 def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
-    """A join of which nothing was seen yet reads the states that others keep: they cost nothing more."""
+    """A join of which nothing was seen yet reads the states that others keep: they cost nothing more.
+
+    One with a limit of memory of its own does not: they count, and nobody knows yet whether they fit.
+    """
     new = [join for join in joins if join.written is None and not join.observed.is_enough and not join.changes]
     for join in new:
+        if not math.isinf(join.own.memory):
+            continue
         masks = [mask for mask in _Stored(joins).like(join) if mask != join.tree.mask]
         for mask in sorted(masks, key=int.bit_count, reverse=True):
             states = join.tree.states()
