@@ -73,7 +73,9 @@ def test_what_is_enough_changes_nothing() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(1, 6), st.integers(3, 8), st.integers(0, 5_000), st.booleans(), st.sampled_from([0.0, 0.3, 1.0, 9.0]))
+@given(
+    st.integers(1, 6), st.integers(3, 8), st.integers(0, 5_000), st.booleans(), st.sampled_from([0.0, 0.3, 1.0, 9.0])
+)
 def test_what_is_found_within_a_budget_is_no_worse_than_what_is_at_work(
     count: int, inputs: int, steps: int, common: bool, memory: float
 ) -> None:
@@ -89,7 +91,7 @@ def test_what_is_found_within_a_budget_is_no_worse_than_what_is_at_work(
 
 @pytest.mark.parametrize("memory", [1e9, 1.0])
 def test_many_joins_do_not_stop_everybody(memory: float) -> None:
-    """Without a budget it takes a minute and more; with one there are trees that are better, and where none fits, a word."""
+    """It would take a minute and more; within a budget there are better trees, or a word of what is missing."""
     joins, budget = _joins(60, 6), Budget(30_000)
     start = [mjoin_of(join.model.graph.all) for join in joins]
     before = used_by(joins, start)

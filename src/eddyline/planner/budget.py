@@ -1,8 +1,8 @@
 """How long a search for plans may take, counted in steps: the same on every machine, so that plans are, too.
 
-A step is what it takes to look up what a node costs: four to eight microseconds of our processors, whatever is searched.
-Whoever searches asks before going on whether steps are left, and otherwise comes with the best that it has found. Where
-steps take much longer than they should, the clock ends the search.
+A step is what it takes to look up what a node costs: three to six microseconds here, whatever is searched. Whoever
+searches asks before going on whether steps are left, and otherwise comes with the best that it has found. Where steps
+take much longer than they should, the clock ends the search.
 """
 
 from __future__ import annotations

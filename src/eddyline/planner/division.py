@@ -1,7 +1,8 @@
 """Several joins within limits that hold for all of them together: who gets how much of the memory there is.
 
-Each join has a front of plans (`front.py`), of which more memory buys less processor time. Of all combinations (`sums.py`)
-the qualified one with the least processor time is found, which is the one that gives memory where it saves most.
+Each join has a front of plans (`front.py`), of which more memory buys less processor time. Of all combinations
+(`sums.py`) the qualified one with the least processor time is found, which is the one that gives memory where it saves
+most.
 
 Joined sets that several joins could store are another matter: the second one has them for nothing. So from that
 combination on, each join in turn chooses anew, with what the others keep as free, and each joined set that two of them
@@ -39,7 +40,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Divided:
-    """The division, whether it fits, and what is missing if it does not; `is_cut`: the budget was spent before its end."""
+    """The division, and what is missing if it does not fit; `is_cut`: the budget was spent before all was tried."""
 
     division: Division
     limits: Limits
@@ -72,9 +73,7 @@ def divide(
 # -- each for itself --------------------------------------------------------------------------------------------------
 
 
-def _fronts(
-    joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | None, budget: Budget
-) -> list[list[Plan]]:
+def _fronts(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | None, budget: Budget) -> list[list[Plan]]:
     """Of each join the plans to choose from, all with the same part of the budget."""
     found = []
     for at, join in enumerate(joins):

@@ -64,7 +64,7 @@ class AtWork:
     reordered: int = 0  # in how many batches they were others than before
     free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
     left: Limits | None = None  # what these leave for it; None: nobody knows
-    own: Limits = Limits()  # those of the query, for all that its tree needs
+    own: Limits = field(default_factory=Limits)  # those of the query, for all that its tree needs
     others: int = 0  # how many they are
     said: Sequence[str] = ()  # of the limits and of the other joins
 

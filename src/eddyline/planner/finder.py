@@ -20,7 +20,6 @@ from eddyline.planner.order import EXACT_CHILDREN
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.tree import JTree, leaf, mjoin_of, node
 
-
 #: steps of a budget that it takes to see whether a part can be one
 _STEPS_FOR_PART = 0.3
 

@@ -1,7 +1,8 @@
 """The plans of a join among which several joins are weighed against each other: what more memory would save.
 
 Of a join of few inputs they are all that no other plan beats in both resources. Of one with many, or where the budget
-does not suffice for that, they are those on the ways of state selection and state removal, from the mjoin to the bjtree.
+does not suffice for that, they are those on the ways of state selection and state removal, from the mjoin to the
+bjtree.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def sums_of(joins: Sequence[Member], fronts: Sequence[Sequence[Plan]], budget: B
 
 
 def _most(budget: Budget, joins: int, plans: int) -> int:
-    """To how many sums the plans of one more join are added, so that something is left for all joins, and behind them."""
+    """To how many sums the plans of one more join are added, so that something is left for those behind it."""
     if math.isinf(budget.left):
         return MOST_SUMS
     return min(MOST_SUMS, max(2, int(budget.left / (2 * joins * plans))))

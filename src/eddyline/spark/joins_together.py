@@ -69,6 +69,7 @@ class JoinsTogether:
         self._debt = 0.0
         self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
         self._batches = self._asked = self._pause = 0
+        self._next = 0  # which of them is tried first when it is asked again
 
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
         """Say by which trees joins are to run; those with lanes of their own share nothing but their inputs."""
@@ -130,10 +131,15 @@ class JoinsTogether:
     ) -> Division:
         budget = Budget.of_steps(FOR_CHANGES)
         members = [member.within(budget) for member in members]
-        for at, (join, tree) in enumerate(zip(joins, best.trees, strict=True)):
+        for join in joins:
             join.debt *= _FADING
-            if tree == now.trees[at] or budget.is_spent:  # who has no turn now has one the next time
-                continue
+        changing = [at for at, tree in enumerate(best.trees) if tree != now.trees[at]]
+        later = [at for at in changing if at >= self._next]  # who had no turn the last time comes first
+        for at in (*later, *(at for at in changing if at < self._next)):
+            if budget.is_spent:
+                self._next = at
+                break
+            join, tree = joins[at], best.trees[at]
             tried = used_by(members, _with(now.trees, at, tree))
             gain = now.used.cpu - tried.used.cpu
             if not holds(members, limits, tried):
@@ -142,6 +148,8 @@ class JoinsTogether:
                 join.debt += gain * since * join.seconds_of_batch
                 if join.debt >= _price(members, now, tried, [at]):
                     now = self._change(joins, [at], now, tried)
+        else:
+            self._next = 0
         return now
 
     def _change_together(
@@ -212,10 +220,11 @@ def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
     One with a limit of memory of its own does not: they count, and nobody knows yet whether they fit.
     """
     new = [join for join in joins if join.written is None and not join.observed.is_enough and not join.changes]
+    stored = _Stored(joins if new else ())
     for join in new:
         if not math.isinf(join.own.memory):
             continue
-        masks = [mask for mask in _Stored(joins).like(join) if mask != join.tree.mask]
+        masks = [mask for mask in stored.like(join) if mask != join.tree.mask]
         for mask in sorted(masks, key=int.bit_count, reverse=True):
             states = join.tree.states()
             if not any(state & mask and state & ~mask and mask & ~state for state in states):

@@ -237,9 +237,7 @@ def _shared(identity: SharedInputs, mask: int, log: _Log) -> SharedLog:
     found = identity.joined(mask)
     assert found is not None
     places = [
-        log.place(found.inputs.index(at), text_of(expr))
-        for at in members(mask)
-        for expr in identity.traced(at).columns
+        log.place(found.inputs.index(at), text_of(expr)) for at in members(mask) for expr in identity.traced(at).columns
     ]
     return SharedLog(log.name, tuple(places))
 
