@@ -92,6 +92,18 @@ def test_what_two_joins_keep_is_counted_once(model: Model, data: st.DataObject) 
     assert used.cpu == pytest.approx(probing + sum(upkeep.values()))
 
 
+def test_what_nobody_makes_is_not_free() -> None:
+    """The second join reads what the first one makes of three inputs at once: what it would store below is not there."""
+    model = _line((100.0,) * 4, (0.01,) * 3)
+    trees = [tree_of(((0, 1, 2), 3)), tree_of((((0, 1), 2), 3)), tree_of(((0, 1), 2, 3))]
+    used = used_by([Member(name, model, key=_key) for name in "pqr"], trees)
+    assert [part.memory for part in used.parts] == [
+        pytest.approx(400.0 + model.graph.state(0b111)),
+        0.0,
+        pytest.approx(model.graph.state(0b11)),
+    ]
+
+
 def _needed(tree: JTree, kept: set[int]) -> list[int]:
     """The states of a tree that are made for it: nothing below what others keep."""
     found = []

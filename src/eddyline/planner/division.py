@@ -175,10 +175,7 @@ def _chosen_anew(
 ) -> Division:
     """One join by the plan that is best beside what the others keep."""
     join = joins[at]
-    others = Taking()
-    for number, (other, tree) in enumerate(zip(joins, division.trees, strict=True)):
-        if number != at:
-            others.add(other, tree)
+    others = Taking([*joins[:at], *joins[at + 1 :]], [*division.trees[:at], *division.trees[at + 1 :]])
     free = frozenset(mask for mask, key in known.items() if key in others.kept)
     joined = sorted((mask for mask in free if mask & (mask - 1)), key=int.bit_count, reverse=True)
     if not joined:

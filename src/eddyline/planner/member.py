@@ -7,7 +7,7 @@ mean the same whatever other queries there are, and in whatever order they came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -33,15 +33,9 @@ class Member:
     def within(self, budget: Budget) -> Member:
         return replace(self, model=self.model.within(budget))
 
-    def keys(self, tree: JTree) -> dict[int, Hashable]:
-        """What a tree keeps that others may keep as well, inputs among it."""
-        found = {one.mask: self.key(one.mask) for one in Model.kept(self.model, tree)}
-        return {mask: key for mask, key in found.items() if key is not None}
-
-    def free(self, kept: Iterable[Hashable], masks: Iterable[int]) -> frozenset[int]:
+    def free(self, kept: Collection[Hashable], masks: Iterable[int]) -> frozenset[int]:
         """Those of some sets that others keep."""
-        known = kept if isinstance(kept, set) else set(kept)
-        return frozenset(mask for mask in masks if (key := self.key(mask)) is not None and key in known)
+        return frozenset(mask for mask in masks if (key := self.key(mask)) is not None and key in kept)
 
     def needs(self, tree: JTree) -> Resources:
         """What a tree needs, whoever else keeps some of it."""
@@ -93,27 +87,32 @@ class Division:
 
 
 class Taking:
-    """Joins one after the other: what each takes beside those before it, and what they keep."""
+    """Joins one after the other: what each takes beside those before it, and what they keep, inputs among it.
 
-    def __init__(self) -> None:
+    What several keep is counted once, with the first of them, and made as that one makes it: of what the others have
+    below it, nothing is kept for them.
+    """
+
+    def __init__(self, joins: Iterable[Member] = (), trees: Iterable[JTree] = ()) -> None:
         self.kept: set[Hashable] = set()
         self.parts: list[Resources] = []
         self.used = NOTHING
+        for join, tree in zip(joins, trees, strict=True):
+            self.add(join, tree)
 
     def add(self, join: Member, tree: JTree) -> None:
         masks = [one.mask for one in Model.kept(join.model, tree)]
-        self.parts.append(join.model.sharing(join.free(self.kept, masks)).of(tree))
+        beside = join.model.sharing(join.free(self.kept, masks))
+        self.parts.append(beside.of(tree))
         self.used += self.parts[-1]
-        self.kept.update(join.keys(tree).values())
+        keys = (join.key(one.mask) for one in beside.kept(tree))
+        self.kept.update(key for key in keys if key is not None)
         join.model.budget.spend(_STEPS_FOR_KEYS)
 
 
 def used_by(joins: Sequence[Member], trees: Sequence[JTree]) -> Division:
-    """What trees take together: what several keep is counted once, with the first of them."""
-    taking = Taking()
-    for join, tree in zip(joins, trees, strict=True):
-        taking.add(join, tree)
-    return Division(tuple(trees), tuple(taking.parts))
+    """What trees take together."""
+    return Division(tuple(trees), tuple(Taking(joins, trees).parts))
 
 
 def holds(joins: Sequence[Member], limits: Limits, division: Division) -> bool:

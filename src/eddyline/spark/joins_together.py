@@ -21,7 +21,7 @@ from eddyline.errors import EddylineError
 from eddyline.planner.budget import FOR_ALL, FOR_CHANGES, Budget
 from eddyline.planner.cost import Limits, Resources
 from eddyline.planner.division import Divided, Missing, divide
-from eddyline.planner.member import Division, Member, holds, used_by, worth
+from eddyline.planner.member import Division, Member, Taking, holds, used_by, worth
 from eddyline.planner.tree import JTree, with_state
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_identity import JoinedSet
@@ -100,10 +100,9 @@ class JoinsTogether:
         alone, limits = {query.name for query in aside}, self.allowed().limits
         members = _members(joins, alone)
         others = [member for member in members if member.name != name]
-        trees = [joins[member.name].tree for member in others]
+        taking = Taking(others, [joins[member.name].tree for member in others])
         (own,) = (member for member in members if member.name == name)
-        kept = {key for member, tree in zip(others, trees, strict=True) for key in member.keys(tree).values()}
-        return Beside(own.free(kept, own.sets()), limits.left(used_by(others, trees).used), len(others))
+        return Beside(own.free(taking.kept, own.sets()), limits.left(taking.used), len(others))
 
     def _weigh(self, joins: Mapping[str, JoinAtWork], alone: set[str], since: int) -> None:
         members, limits = _members(joins, alone), self.allowed().limits
@@ -237,8 +236,7 @@ def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:
 
 def _price(members: Sequence[Member], now: Division, to: Division, which: Sequence[int]) -> float:
     """Seconds that it takes to make the states that nobody has."""
-    pairs = zip(members, now.trees, strict=True)
-    there = {key for member, tree in pairs for key in member.keys(tree).values()}
+    there = Taking(members, now.trees).kept
     made: set[Hashable] = set()
     total = 0.0
     for at in which:
