@@ -93,7 +93,7 @@ def test_what_two_joins_keep_is_counted_once(model: Model, data: st.DataObject) 
 
 
 def test_what_nobody_makes_is_not_free() -> None:
-    """The second join reads what the first one makes of three inputs at once: what it would store below is not there."""
+    """The second join reads what the first one makes of three inputs at once, and stores nothing below that."""
     model = _line((100.0,) * 4, (0.01,) * 3)
     trees = [tree_of(((0, 1, 2), 3)), tree_of((((0, 1), 2), 3)), tree_of(((0, 1), 2, 3))]
     used = used_by([Member(name, model, key=_key) for name in "pqr"], trees)

@@ -345,7 +345,7 @@ def test_what_was_learned_of_a_state_goes_with_it(db: eddyline.Database) -> None
     _push(db, "abcd", 1)
     db.flush()
     (state,), executor = _stages(db), _engine(db).executor
-    learned = (executor.refused, executor.routes._known, executor.shared.standing.memory)
+    learned = (executor.refused, executor.routes.by_stage, executor.shared.standing.memory)
     for known in learned:
         known[state] = {}
     executor.refused[f"one/state/{state}"] = "of a tree before"

@@ -313,12 +313,10 @@ class Executor:
 
     def _forget_all_but(self, standing: set[str]) -> None:
         """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
-        for name in [name for name in self.refused if numbered_by(name) not in standing]:
-            del self.refused[name]
-        self.routes.forget_all_but(standing)
-        for query in (*self._queries.values(), self.shared.standing):
-            for name in query.memory.keys() - standing:
-                del query.memory[name]
+        memories = [query.memory for query in (*self._queries.values(), self.shared.standing)]
+        for known in (self.refused, self.routes.by_stage, *memories):
+            for name in [name for name in list(known) if numbered_by(name) not in standing]:
+                del known[name]
 
     def _recorded(
         self,
