@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eddyline.algebra.tagging import Taggers
 from eddyline.catalog.extent import Extent
@@ -313,8 +313,9 @@ class Executor:
 
     def _forget_all_but(self, standing: set[str]) -> None:
         """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
-        memories = [query.memory for query in (*self._queries.values(), self.shared.standing)]
-        for known in (self.refused, self.routes.by_stage, *memories):
+        learned: list[dict[str, Any]] = [self.refused, self.routes.by_stage]
+        learned += [query.memory for query in (*self._queries.values(), self.shared.standing)]
+        for known in learned:
             for name in [name for name in list(known) if numbered_by(name) not in standing]:
                 del known[name]
 
