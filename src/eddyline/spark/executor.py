@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eddyline.algebra.tagging import Taggers
 from eddyline.catalog.extent import Extent
@@ -36,7 +36,7 @@ from eddyline.spark.patience import retried
 from eddyline.spark.routes import Routes
 from eddyline.spark.shared_states import SharedStates, is_shared
 from eddyline.spark.source import ENTRY
-from eddyline.spark.stages import Stage, numbered_by
+from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, Stretches, as_far_as, derived_log, given_logs, nothing_between
 from eddyline.spark.tables import Tables
@@ -293,7 +293,7 @@ class Executor:
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
-            self._forget_all_but(standing | {stage.name for stage in self.shared.stages})
+            self._means.forget_what_is_gone([*self._queries.values(), self.shared.standing])
             dropped = [name for name in record.stages if name not in standing and not is_shared(name)]
             self.results.forget([*dropped, *self.shared.outdated(self.results.stages, batch)])
             self.results.forget([name for name in record.positions if name not in self._queries])
@@ -310,14 +310,6 @@ class Executor:
         minus = sum(stage.minus for stage in record.stages.values())
         seconds = time.monotonic() - began
         self._on_batch(BatchReport(batch, rows, seconds, record.reached, plus, minus, len(record.stages)))
-
-    def _forget_all_but(self, standing: set[str]) -> None:
-        """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
-        learned: list[dict[str, Any]] = [self.refused, self.routes.by_stage]
-        learned += [query.memory for query in (*self._queries.values(), self.shared.standing)]
-        for known in learned:
-            for name in [name for name in list(known) if numbered_by(name) not in standing]:
-                del known[name]
 
     def _recorded(
         self,

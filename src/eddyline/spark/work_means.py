@@ -16,7 +16,7 @@ from eddyline.spark.evaluate.members import Members
 from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.routes import Routes
 from eddyline.spark.shared_states import SharedStates
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import Stage, numbered_by
 from eddyline.spark.standing import Standing
 from eddyline.spark.stretches import Stretch, Stretches
 from eddyline.spark.tables import Tables
@@ -49,6 +49,14 @@ class Means:
     corrections: Corrections  # which way answers are corrected
     points: Mapping[str, int]  # by query, how many ticks back a connection point wants it to be corrected from slices
     lookups: Lookups
+
+    def forget_what_is_gone(self, queries: Sequence[Standing]) -> None:
+        """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
+        standing = {stage.name for query in queries for stage in query.stages}
+        learned: list[dict[str, Any]] = [self.refused, self.routes.by_stage, *(query.memory for query in queries)]
+        for known in learned:
+            for name in [name for name in list(known) if numbered_by(name) not in standing]:
+                del known[name]
 
 
 @dataclass(frozen=True)
