@@ -172,6 +172,20 @@ def test_a_tree_is_chosen_by_what_was_seen_and_given_up_again(db: eddyline.Datab
     assert _states(db) == {}
 
 
+def test_an_input_that_cannot_be_sampled_does_not_keep_a_join_from_its_tree(db: eddyline.Database) -> None:
+    """What is in a window of rows is not told by ticks: how often its condition holds is assumed."""
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q AS ISTREAM(SELECT a.v AS x, c.v AS y FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [ROWS 500] "
+        "WHERE a.k = b.k AND b.v = c.v)"
+    )
+    _chosen_prices(db, _STORING_PAYS)
+    _push_what_is_worth_storing(db, range(1, 13), random.Random(1))
+    assert "a.k = b.k" in _join(db).observed.selectivities and "b.v = c.v" not in _join(db).observed.selectivities
+    assert written(_join(db).tree, ["a", "b", "c"]) == "((a b) c)"
+    assert "assumed: b.v = c.v holds for 0.01 of the pairs" in _explained(db, "q")
+
+
 def test_a_state_that_does_not_fit_into_a_querys_own_memory_is_not_stored(db: eddyline.Database) -> None:
     """Nor is it read if another query keeps it: limits mean the same whoever else there is."""
     _streams(db, "abc")
