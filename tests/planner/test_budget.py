@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from random import Random
 
 import pytest
@@ -35,10 +36,11 @@ def _model(inputs: int, shape: str = LINEAR, seed: int = 1) -> Model:
 def _joins(count: int, inputs: int, common: bool = True) -> list[Member]:
     """Every third one is the same join again, if they are to have something in common."""
     which = [at % 3 if common else at for at in range(count)]
-    return [
-        Member(f"q{at}", _model(inputs, seed=seed), key=lambda mask, seed=seed: (seed, mask))
-        for at, seed in enumerate(which)
-    ]
+    return [Member(f"q{at}", _model(inputs, seed=seed), key=_keys(seed)) for at, seed in enumerate(which)]
+
+
+def _keys(seed: int) -> Callable[[int], Hashable]:
+    return lambda mask: (seed, mask)
 
 
 @pytest.mark.parametrize("shape", [LINEAR, CLIQUE])
