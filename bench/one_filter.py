@@ -16,17 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-import numpy as np
-import pyarrow as pa
 from tests.laws.without_spark import kernels_alone
 
+from bench.quotes import STREAM, WHERE, batch, ranges
 from eddyline import testing
 
-STREAM = "CREATE STREAM s (sym STRING, price DOUBLE, volume INTEGER, t BIGINT) TIMESTAMP BY t"
 WINDOW = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
-WHERE = "price >= :low AND price < :high"
-#: seconds of the stream in a batch
-SECONDS = 50
 #: what a class gives; {} is a number that makes each another shape
 KINDS = {
     "selections": f"SELECT t, sym, price + {{}} AS p FROM s WHERE {WHERE}",
@@ -38,28 +33,6 @@ KINDS = {
 def template(number: int, kind: str) -> str:
     names = list(KINDS) if kind == "mixed" else [kind]
     return KINDS[names[number % len(names)]].format(number)
-
-
-def constants(classes: int, members: int, number: int, answers: float) -> pa.Table:
-    """Ranges of which all members of all classes together give so many answers to a tuple."""
-    random = np.random.default_rng(number)
-    width = 2 * random.random(members) * answers / (classes * members)
-    low = random.random(members) * (1 - width)
-    names = [f"q{number}_{each}" for each in range(members)]
-    return pa.table({"name": names, "low": low, "high": low + width})
-
-
-def batch(number: int, rows: int) -> pa.Table:
-    random = np.random.default_rng(number)
-    names = pa.array([f"S{each:03d}" for each in range(10)])
-    return pa.table(
-        {
-            "sym": names.take(pa.array(random.integers(0, 10, rows))),
-            "price": random.random(rows),
-            "volume": random.integers(1, 1000, rows).astype(np.int32),
-            "t": number * SECONDS + np.arange(rows) * SECONDS // rows,
-        }
-    )
 
 
 @contextmanager
@@ -74,12 +47,13 @@ def filters(shared: bool) -> Iterator[None]:
 def measured(options: argparse.Namespace, kind: str, answers: float) -> dict[bool, list[float]]:
     """By whether filters are shared, the processor time of each batch; the first ones build the indexes."""
     spent: dict[bool, list[float]] = {True: [], False: []}
+    mean = answers / (options.classes * options.members)  # all members together give so many answers to a tuple
     with kernels_alone(), testing.database() as one, testing.database() as other:
         databases = {True: one, False: other}
         for db in databases.values():
             db.sql(STREAM)
             for number in range(options.classes):
-                db.queries(template(number, kind), constants(options.classes, options.members, number, answers))
+                db.queries(template(number, kind), ranges(number, options.members, mean, even=False))
         for number in range(options.batches + 1):
             rows = batch(number, options.rows)
             for shared, db in databases.items():

@@ -14,16 +14,14 @@ import statistics
 import sys
 import time
 
-import numpy as np
-import pyarrow as pa
 from tests.laws.without_spark import kernels_alone
 
+from bench import quotes
 from eddyline import testing
 
-STREAM = "CREATE STREAM s (sym STRING, price DOUBLE, volume INTEGER, t BIGINT) TIMESTAMP BY t"
-SELECTION = "SELECT t, sym, price FROM s WHERE price >= :low AND price < :high"
-#: seconds of the stream in a batch, and how many of them go by between two tags
-SECONDS, APART = 50, 5
+SELECTION = f"SELECT t, sym, price FROM s WHERE {quotes.WHERE}"
+#: seconds of the stream that go by between two tags
+APART = 5
 #: by kind, which templates there are, each for so large a share of the members
 KINDS = {
     "without tags": ((SELECTION, 1.0),),
@@ -32,38 +30,17 @@ KINDS = {
 }
 
 
-def constants(members: int, of_all: int, number: int, answers: float) -> pa.Table:
-    """Ranges of which all members together give so many answers to a tuple."""
-    random = np.random.default_rng(number)
-    width = np.full(members, min(1.0, answers / of_all))
-    low = random.random(members) * (1 - width)
-    return pa.table({"name": [f"q{number}_{each}" for each in range(members)], "low": low, "high": low + width})
-
-
-def rows_of(number: int, rows: int) -> pa.Table:
-    random = np.random.default_rng(number)
-    names = pa.array([f"S{each:03d}" for each in range(10)])
-    return pa.table(
-        {
-            "sym": names.take(pa.array(random.integers(0, 10, rows))),
-            "price": random.random(rows),
-            "volume": random.integers(1, 1000, rows).astype(np.int32),
-            "t": number * SECONDS + np.arange(rows) * SECONDS // rows,
-        }
-    )
-
-
 def measured(kind: str, members: int, options: argparse.Namespace) -> float:
     """Microseconds of the processor for a tuple, in the middle of all batches; the first ones build indexes."""
     spent: list[float] = []
     with kernels_alone(), testing.database() as db:
-        db.sql(STREAM)
+        db.sql(quotes.STREAM)
         for number, (template, share) in enumerate(KINDS[kind]):
             count = max(1, int(members * share))
-            db.queries(template, constants(count, members, number, options.answers))
+            db.queries(template, quotes.ranges(number, count, options.answers / members, even=True))
         for number in range(options.batches + 2):
-            batch = rows_of(number, options.rows)
-            each = options.rows * APART // SECONDS
+            batch = quotes.batch(number, options.rows)
+            each = options.rows * APART // quotes.SECONDS
             for part, first in enumerate(range(0, options.rows, each)):
                 on = ("s", "s.price", "s.sym")[part % 3]
                 db.sql(f"ATTACH TAG 'Part{part}' TO {on} WITH TAG_LIFESPAN = {2 * APART} SEC")

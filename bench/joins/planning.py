@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.joins.graphs import exact_limits, random_model, setting_of, witnessed_limits
 from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.budget import Budget
 from eddyline.planner.cost import Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.mjoin import find_mjoin
@@ -100,7 +101,7 @@ def _searched(models: list[Model], budget: float) -> float | None:
     for model in models:
         began = time.process_time()
         try:
-            find_jtrees(fresh(model), Limits(), seconds=budget)
+            find_jtrees(fresh(model).within(Budget.of_seconds(budget)), Limits())
         except OutOfTime:
             return None
         taken.append(time.process_time() - began)

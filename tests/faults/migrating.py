@@ -56,26 +56,22 @@ def take_up(db: eddyline.Database) -> None:
 
 
 def finish(db: eddyline.Database) -> dict[str, Any]:
-    """All that was ever said: an answer that is given twice, or is missing, is seen."""
+    """All that was ever said, in its order: what is given twice and taken back again is seen, too.
+
+    Whoever was killed has its batch again, and the others end behind the same pushes, so all of it is determined.
+    """
     take_up(db)
     db.advance(PUSHES + 20)
     db.flush()
-    return {name: _said(db.query(name).fetch()) for name in QUERIES}
+    return {name: [_said(answer) for answer in db.query(name).fetch()] for name in QUERIES}
 
 
-def _said(answers: list[Any]) -> Counter[Any]:
-    """What stands; how the input was cut into batches decides what was said before and corrected."""
-    standing: Counter[Any] = Counter()
-    for answer in answers:
-        signs = {"+": (1, 0), "-": (0, 1), "=": (1, 1)}[answer.op]
-        if hasattr(answer, "rows"):
-            standing.update({(answer.tick, row): signs[0] * n for row, n in Counter(answer.rows).items()})
-            standing.subtract({(answer.tick, row): signs[1] * n for row, n in Counter(answer.old_rows or ()).items()})
-        else:
-            standing[answer.tick, answer.row] += signs[0] - (answer.op == "-")
-            if answer.op == "=":
-                standing[answer.tick, answer.old] -= 1
-    return Counter({place: n for place, n in standing.items() if n})
+def _said(answer: Any) -> tuple[Any, ...]:
+    """A change with its number; the rows of a window are in no order."""
+    if hasattr(answer, "rows"):
+        rows = (Counter(some or ()) for some in (answer.rows, answer.old_rows))
+        return answer.op, answer.tick, answer.window, *rows
+    return answer.op, answer.tick, answer.index, answer.row, answer.old
 
 
 def lives(folder: str, places: list[str]) -> None:

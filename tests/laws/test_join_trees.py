@@ -23,6 +23,7 @@ from eddyline.spark.evaluate.joining import cut_lives, joined_lives, state_chang
 from eddyline.spark.join_at_work import JoinAtWork
 from eddyline.spark.joins_together import JoinsTogether
 from laws.join_queries import joins, overlapping, random_tree
+from laws.kept_states import watched_states
 from laws.restless import Restless
 from laws.streams import EXAMPLES, Data, data, folded, run, unnumbered
 from laws.test_sharing import BUSY, NOBODY
@@ -174,11 +175,20 @@ def test_trees_are_run_by() -> None:
     assert stored.call_count > 10 and of_relations.call_count > 3 and of_windows.call_count > 3
 
 
-@_allowed(20)
-@given(overlapping(), data(), _batches, _dice)
-def test_kernels_alone_share_their_states(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
-    with kernels_alone(), restless_trees(dice), patch.dict(os.environ, NOBODY):
-        agree(several, given_data, batch_rows, [None] * len(several))
+def test_kernels_alone_share_their_states() -> None:
+    """Whatever trees they have: what is the same joined set is one state, made once in a batch and read by all."""
+    shared = 0
+
+    @_allowed(20)
+    @given(overlapping(), data(), _batches, _dice)
+    def law(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
+        nonlocal shared
+        with kernels_alone(), restless_trees(dice), patch.dict(os.environ, NOBODY), watched_states(several) as seen:
+            agree(several, given_data, batch_rows, [None] * len(several))
+        shared += len(seen.read_by_several())
+
+    law()
+    assert shared > 20
 
 
 _pushed = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(-8, 3)), min_size=1, max_size=5)

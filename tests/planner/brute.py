@@ -63,6 +63,12 @@ def inputs_of(tree: Shape) -> frozenset[int]:
     return frozenset({tree}) if isinstance(tree, int) else frozenset().union(*map(inputs_of, tree))
 
 
+def stored_in(tree: Shape) -> frozenset[int]:
+    """The inputs that are part of a state."""
+    below = (child for child in tree if not isinstance(child, int))
+    return frozenset().union(*map(inputs_of, below))
+
+
 def selectivity(graph: JoinGraph, inputs: frozenset[int]) -> float:
     """Of all predicates inside of a set, and of a key once for every input but the first."""
     found = math.prod(p.selectivity for p in graph.predicates if p.inputs <= inputs)

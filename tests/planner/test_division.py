@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.cost import Costs, Limits, Model, Resources
-from eddyline.planner.division import Division, Member, divide, used_by, with_state
+from eddyline.planner.division import divide
 from eddyline.planner.finder import find_jtrees
 from eddyline.planner.front import front_of
 from eddyline.planner.graph import Input, JoinGraph, Predicate
+from eddyline.planner.member import Division, Member, used_by
 from eddyline.planner.mjoin import find_mjoin
-from eddyline.planner.tree import JTree, mjoin_of, tree_of
+from eddyline.planner.tree import JTree, mjoin_of, tree_of, with_state
 from planner.brute import cpu as brute_cpu
 from planner.brute import state_and_rate
 
@@ -91,6 +92,18 @@ def test_what_two_joins_keep_is_counted_once(model: Model, data: st.DataObject) 
     assert used.cpu == pytest.approx(probing + sum(upkeep.values()))
 
 
+def test_what_nobody_makes_is_not_free() -> None:
+    """The second join reads what the first one makes of three inputs at once, and stores nothing below that."""
+    model = _line((100.0,) * 4, (0.01,) * 3)
+    trees = [tree_of(((0, 1, 2), 3)), tree_of((((0, 1), 2), 3)), tree_of(((0, 1), 2, 3))]
+    used = used_by([Member(name, model, key=_key) for name in "pqr"], trees)
+    assert [part.memory for part in used.parts] == [
+        pytest.approx(400.0 + model.graph.state(0b111)),
+        0.0,
+        pytest.approx(model.graph.state(0b11)),
+    ]
+
+
 def _needed(tree: JTree, kept: set[int]) -> list[int]:
     """The states of a tree that are made for it: nothing below what others keep."""
     found = []
@@ -135,6 +148,20 @@ def test_own_limits_hold_for_one_join() -> None:
     assert [tree.kind for tree in found.division.trees] == ["mjoin", "bjtree"]
     tight = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], Limits())
     assert tight.missing is not None
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_own_limits_count_what_others_keep_as_well(order: tuple[int, int]) -> None:
+    """Whoever came first: a query's own limit means the same, and holds when the other one goes."""
+    model = _line((100.0, 100.0, 300.0), (0.01, 0.1))
+    inputs = sum(one.size for one in model.graph.inputs)
+    both = (Member("free", model, key=_key), Member("limited", model, Limits(memory=inputs + 1), key=_key))
+    joins = [both[at] for at in order]
+    found = divide(joins, Limits())
+    kinds = {join.name: tree.kind for join, tree in zip(joins, found.division.trees, strict=True)}
+    assert kinds == {"free": "bjtree", "limited": "mjoin"} and found.missing is None
+    beyond = [replace(join, own=Limits(memory=inputs - 1)) if join.name == "limited" else join for join in joins]
+    assert divide(beyond, Limits()).missing is not None, "its inputs count, although another query reads them, too"
 
 
 def test_a_tree_that_somebody_wants_stays() -> None:

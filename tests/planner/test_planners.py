@@ -7,8 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.budget import Budget
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
+from eddyline.planner.front import front_of
 from eddyline.planner.graph import Input, JoinGraph
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
@@ -272,6 +274,29 @@ def test_many_inputs_in_all_shapes(shape: str, number: int) -> None:
     assert find_in_two_layers(model, Limits(memory=mjoin.memory * 0.99)).plan is None
 
 
+@laws()
+@given(brute.graphs(least=3), brute.prices(), st.data())
+def test_only_what_can_be_stored_is(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
+    """A tree that loses against one that cannot run is not lost."""
+    storable = data.draw(st.integers(0, graph.all))
+    costed = {
+        shape: found
+        for shape, found in brute.all_costs(graph, costs).items()
+        if all(storable >> at & 1 for at in brute.stored_in(shape))
+    }
+    limits = draw_limits(data, costed)
+    fitting = qualified(costed, limits)
+    model = Model(graph, costs, storable=storable)
+    plans = find_jtrees(model, limits)
+    assert bool(plans) == bool(fitting)
+    if plans:
+        assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
+    others = (plan for way in (select_states, remove_states) for plan in way(model, limits))
+    for plan in (*plans, *others, *front_of(model, Limits())):
+        assert all(model.is_storable(state) for state in plan.tree.states())
+        assert plan.used == model.of(plan.tree)
+
+
 def test_jtree_finder_stops_when_its_time_is_over() -> None:
     with pytest.raises(OutOfTime, match="20 inputs have too many"):
-        find_jtrees(setting(20), Limits(), seconds=0.2)
+        find_jtrees(setting(20).within(Budget.of_seconds(0.2)), Limits())

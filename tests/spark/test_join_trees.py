@@ -14,6 +14,7 @@ import pytest
 import eddyline
 from eddyline.errors import InvalidDefinition
 from eddyline.kernels.calibration import Measured
+from eddyline.planner.drawing import CUT_SHORT
 from eddyline.planner.explain import Question, explained_at_work
 from eddyline.planner.written import tree_written, written
 from eddyline.spark.evaluate.joining import state_changes
@@ -69,6 +70,13 @@ def _states(db: eddyline.Database) -> dict[str, int]:
     kept = {name: stage for name, stage in executor.results.stages.items() if stage.start is not None}
     assert not any("/state/" in name for name in kept), "a query keeps one for itself"
     return {names[name]: sum(s.rows for s in stage.segments) for name, stage in kept.items() if is_shared(name)}
+
+
+def _explained(db: eddyline.Database, name: str) -> str:
+    """What EXPLAIN says of the join of a query that stands."""
+    work = join_at_work(_engine(db), Asked(name, None, ()))  # type: ignore[arg-type]
+    assert not isinstance(work, str)
+    return explained_at_work(work, Question(None))  # type: ignore[arg-type]
 
 
 def _push(db: eddyline.Database, names: str, tick: int, rows: int = 4, keys: int = 2) -> None:
@@ -132,6 +140,14 @@ def test_tuples_count_that_come_while_the_clock_stands_still(db: eddyline.Databa
     assert all(rates[name] == pytest.approx(4, rel=0.4) for name in "abc")
 
 
+def _push_what_is_worth_storing(db: eddyline.Database, ticks: range, dice: random.Random) -> None:
+    """Few tuples of a and b, which seldom have the same key, and many of c."""
+    for tick in ticks:
+        for name, rows in (("a", 3), ("b", 3), ("c", 30)):
+            db.stream(name).push([(dice.randrange(100), dice.randrange(9), tick) for _ in range(rows)])
+        db.flush()
+
+
 def _chosen_prices(db: eddyline.Database, prices: Measured) -> None:
     _engine(db).join_costs._known = prices
 
@@ -144,37 +160,56 @@ def test_a_tree_is_chosen_by_what_was_seen_and_given_up_again(db: eddyline.Datab
     )
     _chosen_prices(db, _STORING_PAYS)
     dice = random.Random(1)
-
-    def batches(ticks: range) -> None:
-        for tick in ticks:
-            for name, rows in (("a", 3), ("b", 3), ("c", 30)):
-                db.stream(name).push([(dice.randrange(100), dice.randrange(9), tick) for _ in range(rows)])
-            db.flush()
-
-    batches(range(1, 13))
+    _push_what_is_worth_storing(db, range(1, 13), dice)
     assert written(_join(db).tree, ["a", "b", "c"]) == "((a b) c)"
     assert _join(db).observed.selectivities["a.k = b.k"] < 0.05
     assert _join(db).observed.selectivities["b.v = c.v"] == pytest.approx(1 / 9, rel=0.5)
     assert _join(db).observed.rates()["c"] == pytest.approx(30, rel=0.2)
     assert _states(db)["a b"] > 0
     _chosen_prices(db, _STORING_DOES_NOT)
-    batches(range(13, 25))
+    _push_what_is_worth_storing(db, range(13, 25), dice)
     assert _join(db).tree.kind == "mjoin"
     assert _states(db) == {}
 
 
-def test_a_state_that_does_not_fit_into_memory_is_not_stored(db: eddyline.Database) -> None:
+def test_an_input_that_cannot_be_sampled_does_not_keep_a_join_from_its_tree(db: eddyline.Database) -> None:
+    """What is in a window of rows is not told by ticks: how often its condition holds is assumed."""
     _streams(db, "abc")
     db.sql(
-        "CREATE QUERY q WITH (memory_limit = 20000) AS ISTREAM(SELECT a.v AS x, c.v AS y "
-        "FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [RANGE 20 SEC] WHERE a.k = b.k AND b.k = c.k)"
+        "CREATE QUERY q AS ISTREAM(SELECT a.v AS x, c.v AS y FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [ROWS 500] "
+        "WHERE a.k = b.k AND b.v = c.v)"
     )
     _chosen_prices(db, _STORING_PAYS)
-    for tick in range(1, 13):
-        _push(db, "abc", tick, rows=8)
-        db.flush()
-    assert _join(db).observed.is_enough
-    assert _join(db).tree.kind == "mjoin"
+    _push_what_is_worth_storing(db, range(1, 13), random.Random(1))
+    assert "a.k = b.k" in _join(db).observed.selectivities and "b.v = c.v" not in _join(db).observed.selectivities
+    assert written(_join(db).tree, ["a", "b", "c"]) == "((a b) c)"
+    assert "assumed: b.v = c.v holds for 0.01 of the pairs" in _explained(db, "q")
+
+
+def test_a_state_that_does_not_fit_into_a_querys_own_memory_is_not_stored(db: eddyline.Database) -> None:
+    """Nor is it read if another query keeps it: limits mean the same whoever else there is."""
+    _streams(db, "abc")
+    over = "FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [RANGE 20 SEC] WHERE a.k = b.k AND b.v = c.v"
+    db.sql(f"CREATE QUERY roomy AS ISTREAM(SELECT a.v AS x, c.v AS y {over})")
+    _chosen_prices(db, _STORING_PAYS)
+    dice = random.Random(1)
+
+    def kinds(ticks: range) -> dict[str, str]:
+        _push_what_is_worth_storing(db, ticks, dice)
+        return {query.name: query.join.tree.kind for query in _engine(db).executor.queries()}
+
+    assert kinds(range(1, 13)) == {"roomy": "bjtree"}
+    model = _join(db).model()
+    limit = int(model.least.memory + model.graph.state(0b11) / 2)
+    db.sql(f"CREATE QUERY tight WITH (memory_limit = {limit}) AS ISTREAM(SELECT b.v AS x {over})")
+    assert kinds(range(13, 21)) == {"roomy": "bjtree", "tight": "mjoin"}
+    taken = _engine(db).executor.joins.taken
+    assert taken is not None and set(taken.parts) == {"roomy", "tight"} and taken.missing is None
+    text = _explained(db, "tight")
+    assert "; its own memory_limit is '" in text
+    assert "  mjoin, by " in text.partition("the planner finds, beside the other joins:")[2], "it would not read it now"
+    db.sql("DROP QUERY roomy")
+    assert kinds(range(21, 26)) == {"tight": "mjoin"} and _join(db).observed.is_enough
 
 
 def test_the_tree_outlives_a_restart(tmp_path: Path) -> None:
@@ -223,9 +258,7 @@ def test_what_explain_says_of_a_join_at_work(db: eddyline.Database) -> None:
     for tick in range(1, 5):
         _push(db, "abc", tick)
         db.flush()
-    work = join_at_work(_engine(db), Asked("q", None, ()))  # type: ignore[arg-type]
-    assert not isinstance(work, str)
-    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    text = _explained(db, "q")
     assert text.startswith("join tree for a, b, c (clique); it runs by this tree, as join_tree says:")
     assert "├─ ⋈ a b" in text
     assert "measured: a b: " in text and "stored in" in text
@@ -250,9 +283,7 @@ def test_probe_orders_follow_what_is_seen(db: eddyline.Database) -> None:
         seen.append([one for one in _join(db).probes if one.startswith("a")])
     assert seen[0] == [] and seen[15] == ["a → b → c"]
     assert seen[25] == ["a → c → b"], "within ten batches"
-    work = join_at_work(_engine(db), Asked("q", None, ()))  # type: ignore[arg-type]
-    assert not isinstance(work, str)
-    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    text = _explained(db, "q")
     assert "probed in the last batch, in orders that were changed in " in text and "a → c → b" in text
 
 
@@ -321,6 +352,24 @@ def test_a_query_that_comes_later_reads_what_is_there(db: eddyline.Database) -> 
     assert begun == [False] and _stages(db) == there, "nothing was made for it"
 
 
+def test_what_was_learned_of_a_state_goes_with_it(db: eddyline.Database) -> None:
+    """Trees change as long as a database is open: of states that are gone nothing is kept in memory."""
+    _two_that_share(db)
+    db.sql("CREATE QUERY other AS SELECT k FROM d")
+    _push(db, "abcd", 1)
+    db.flush()
+    (state,), executor = _stages(db), _engine(db).executor
+    learned = (executor.refused, executor.routes.by_stage, executor.shared.standing.memory)
+    for known in learned:
+        known[state] = {}
+    executor.refused[f"one/state/{state}"] = "of a tree before"
+    db.sql("DROP QUERY one")
+    db.sql("DROP QUERY two")
+    _push(db, "abcd", 2)
+    db.flush()
+    assert [list(known) for known in learned] == [[], [], []]
+
+
 @pytest.mark.parametrize("others", [True, False])
 def test_a_state_that_nobody_wants_is_not_found_again_after_a_restart(tmp_path: Path, others: bool) -> None:
     """If batches have run meanwhile it was not kept up: whoever wants it has it made anew."""
@@ -383,12 +432,29 @@ def test_limits_hold_for_all_joins_together(db: eddyline.Database) -> None:
     assert batches(range(19, 27)) == {"one": "bjtree"}, "there is room again"
     db.sql("SET memory_limit = 100")
     batches(range(27, 33))
-    work = join_at_work(_engine(db), Asked("one", None, ()))  # type: ignore[arg-type]
-    assert not isinstance(work, str)
-    text = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    text = _explained(db, "one")
     assert "memory_limit = '100 B' (given), for all joins together" in text
     assert "no join trees fit together: " in text and "too much" in text
     assert "they fit with SET memory_limit = '" in text
+
+
+def test_a_search_that_takes_too_long_is_cut_short(db: eddyline.Database) -> None:
+    """There is a tree all the same, by what takes no search; EXPLAIN says so."""
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q AS ISTREAM(SELECT a.v AS x, c.v AS y FROM a [RANGE 20 SEC], b [RANGE 20 SEC], c [RANGE 20 SEC] "
+        "WHERE a.k = b.k AND b.v = c.v)"
+    )
+    _chosen_prices(db, _STORING_PAYS)
+    dice = random.Random(1)
+
+    def said(steps: int, ticks: range) -> str:
+        with patch("eddyline.spark.joins_together.FOR_ALL", steps):
+            _push_what_is_worth_storing(db, ticks, dice)
+        return _explained(db, "q")
+
+    assert CUT_SHORT in said(1, range(1, 9)) and _join(db).tree.kind == "bjtree"
+    assert CUT_SHORT not in said(100_000, range(9, 15))
 
 
 @pytest.mark.parametrize(

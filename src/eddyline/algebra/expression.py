@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import copysign
-from typing import Any
+from typing import Any, cast
 
 from eddyline.algebra.types import BOOLEAN, DataType
 
@@ -126,6 +126,11 @@ class Aggregate(Expr):
 
 
 TypedExpr = Column | Literal | Call | Aggregate
+
+
+def rewritten(expr: TypedExpr, change: Callable[[Expr], TypedExpr | None]) -> TypedExpr:
+    """As `rewrite`: where what is put in has a type, so has what comes out."""
+    return cast(TypedExpr, expr.rewrite(change))
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ImageDraw
 
 from eddyline.algebra.join_drawing import DrawnJoin, DrawnNode
+from eddyline.output.canvas import PALE, SMOOTH, Canvas, font_for
 
-#: pictures are drawn larger and then made smaller, which smooths them
-_SMOOTH = 2
-_MARGIN, _GAP = 40 * _SMOOTH, 22 * _SMOOTH
-_BETWEEN = 70 * _SMOOTH  # the room for the lines from a node to its children
-_INSIDE, _LINE = 14 * _SMOOTH, 22 * _SMOOTH
-_LARGE, _SMALL = 20 * _SMOOTH, 15 * _SMOOTH
-_WIDEST = 250 * _SMOOTH  # longer texts are broken
-_BAR = 9 * _SMOOTH
-_PAPER, _INK, _PALE, _WARNING = "#fcfbf8", "#1f2937", "#6b7280", "#c8402f"
+_MARGIN, _GAP = 40 * SMOOTH, 22 * SMOOTH
+_BETWEEN = 70 * SMOOTH  # the room for the lines from a node to its children
+_INSIDE, _LINE = 14 * SMOOTH, 22 * SMOOTH
+_LARGE, _SMALL = 20 * SMOOTH, 15 * SMOOTH
+_WIDEST = 250 * SMOOTH  # longer texts are broken
+_BAR = 9 * SMOOTH
+_INK, _WARNING = "#1f2937", "#c8402f"
 _BOXES = {"input": "#eef2f7", "state": "#fdf3dc", "join": "#e6f4ec"}
 _CPU, _MEMORY, _EMPTY = "#c8702f", "#2f5d9e", "#dfe3e8"
-#: the font that comes with Pillow has no more than these; names may have others
-_WIDER_FONTS = ("DejaVuSans.ttf", "NotoSansCJK-Regular.ttc", "NotoSans-Regular.ttf", "Arial Unicode.ttf", "arial.ttf")
-
-_Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 @dataclass(frozen=True)
@@ -65,18 +60,16 @@ def draw(joins: Sequence[DrawnJoin], path: Path) -> None:
         y = max(box.bottom for box in root.walk()) + 2 * _MARGIN
     widths = [max(box.left + box.width for box in root.walk()) for *_, root in placed]
     widths += [_MARGIN + _length(line, size) for join, notes, *_ in placed for line, size in _heading(join, notes)]
-    width, height = max(*widths, 700 * _SMOOTH) + _MARGIN, y + _LINE
-    picture = Image.new("RGB", (int(width), int(height)), _PAPER)
-    pen = ImageDraw.Draw(picture)
+    width, height = max(*widths, 700 * SMOOTH) + _MARGIN, y + _LINE
+    canvas = Canvas(width, height)
     for join, notes, at, root in placed:
         for number, (line, size) in enumerate(_heading(join, notes)):
-            colour = _INK if number == 0 else _PALE if join.fits or number > 1 else _WARNING
-            pen.text(
-                (_MARGIN, at + (number and _LINE * 0.6) + number * _LINE), line, font=_font(line, size), fill=colour
-            )
-        _draw_tree(pen, root)
-    _draw_legend(pen, height - _MARGIN)
-    picture.resize((int(width) // _SMOOTH, int(height) // _SMOOTH), Image.Resampling.LANCZOS).save(path, format="PNG")
+            colour = _INK if number == 0 else PALE if join.fits or number > 1 else _WARNING
+            place = (_MARGIN, at + (number and _LINE * 0.6) + number * _LINE)
+            canvas.pen.text(place, line, font=font_for(line, size), fill=colour)
+        _draw_tree(canvas.pen, root)
+    _draw_legend(canvas.pen, height - _MARGIN)
+    canvas.save(path)
 
 
 def layout(node: DrawnNode, left: float, top: float) -> Box:
@@ -117,17 +110,17 @@ def _draw_tree(pen: ImageDraw.ImageDraw, root: Box) -> None:
         for child in box.children:
             turn = child.top - _BETWEEN / 2
             way = [(box.middle, box.bottom), (box.middle, turn), (child.middle, turn), (child.middle, child.top)]
-            pen.line(way, fill=_PALE, width=2 * _SMOOTH)
+            pen.line(way, fill=PALE, width=2 * SMOOTH)
     for box in root.walk():
         _draw_box(pen, box, "join" if box is root else "state" if box.children else "input")
 
 
 def _draw_box(pen: ImageDraw.ImageDraw, box: Box, kind: str) -> None:
     corners = (box.left, box.top, box.left + box.width, box.bottom)
-    pen.rounded_rectangle(corners, 8 * _SMOOTH, fill=_BOXES[kind], outline=_PALE, width=_SMOOTH)
+    pen.rounded_rectangle(corners, 8 * SMOOTH, fill=_BOXES[kind], outline=PALE, width=SMOOTH)
     for at, line in enumerate(box.lines):
-        size, colour = (_LARGE, _INK) if at == 0 else (_SMALL, _PALE)
-        pen.text((box.left + _INSIDE, box.top + _INSIDE + at * _LINE), line, font=_font(line, size), fill=colour)
+        size, colour = (_LARGE, _INK) if at == 0 else (_SMALL, PALE)
+        pen.text((box.left + _INSIDE, box.top + _INSIDE + at * _LINE), line, font=font_for(line, size), fill=colour)
     if box.node.cpu:
         for at, (share, colour) in enumerate(zip(box.node.shares, (_CPU, _MEMORY), strict=True)):
             _draw_bar(pen, box, box.bottom - _INSIDE - (2 - at) * _BAR, share, colour)
@@ -135,7 +128,7 @@ def _draw_box(pen: ImageDraw.ImageDraw, box: Box, kind: str) -> None:
 
 def _draw_bar(pen: ImageDraw.ImageDraw, box: Box, top: float, share: float, colour: str) -> None:
     left, right = box.left + _INSIDE, box.left + box.width - _INSIDE
-    bottom = top + _BAR - 2 * _SMOOTH
+    bottom = top + _BAR - 2 * SMOOTH
     pen.rectangle((left, top, right, bottom), fill=_EMPTY)
     if share > 0:
         pen.rectangle((left, top, left + (right - left) * min(1.0, share), bottom), fill=colour)
@@ -143,7 +136,7 @@ def _draw_bar(pen: ImageDraw.ImageDraw, box: Box, top: float, share: float, colo
 
 def _draw_legend(pen: ImageDraw.ImageDraw, middle: float) -> None:
     x = float(_MARGIN)
-    square = 14 * _SMOOTH
+    square = 14 * SMOOTH
     meanings = {
         _BOXES["input"]: "input",
         _BOXES["state"]: "stored result",
@@ -152,8 +145,8 @@ def _draw_legend(pen: ImageDraw.ImageDraw, middle: float) -> None:
         _MEMORY: "share of memory",
     }
     for colour, meaning in meanings.items():
-        pen.rectangle((x, middle - square / 2, x + square, middle + square / 2), fill=colour, outline=_PALE)
-        pen.text((x + square + _INSIDE / 2, middle), meaning, font=_font(meaning, _SMALL), fill=_PALE, anchor="lm")
+        pen.rectangle((x, middle - square / 2, x + square, middle + square / 2), fill=colour, outline=PALE)
+        pen.text((x + square + _INSIDE / 2, middle), meaning, font=font_for(meaning, _SMALL), fill=PALE, anchor="lm")
         x += square + _INSIDE / 2 + _length(meaning, _SMALL) + _GAP
 
 
@@ -170,15 +163,4 @@ def _broken(text: str, size: int, widest: float) -> Iterator[str]:
 
 
 def _length(text: str, size: int) -> float:
-    return _font(text, size).getlength(text)
-
-
-def _font(text: str, size: int) -> _Font:
-    if text.isascii():
-        return ImageFont.load_default(size)
-    for name in _WIDER_FONTS:
-        try:
-            return ImageFont.truetype(name, size)
-        except OSError:
-            continue
-    return ImageFont.load_default(size)
+    return font_for(text, size).getlength(text)

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ImageDraw
 
 from eddyline.algebra.answer import TagLine
+from eddyline.output.canvas import PALE, SMOOTH, Canvas, Font, font_for
 
-#: the picture is drawn larger and then made smaller, which smooths it
-_SMOOTH = 2
-_WIDTH, _HEIGHT = 1600 * _SMOOTH, 1000 * _SMOOTH
-_LEGEND = 90 * _SMOOTH  # the room below the words
-_MARGIN, _GAP = 50 * _SMOOTH, 10 * _SMOOTH
-_LARGEST, _SMALLEST = 190 * _SMOOTH, 22 * _SMOOTH
+_WIDTH, _HEIGHT = 1600 * SMOOTH, 1000 * SMOOTH
+_LEGEND = 90 * SMOOTH  # the room below the words
+_MARGIN, _GAP = 50 * SMOOTH, 10 * SMOOTH
+_LARGEST, _SMALLEST = 190 * SMOOTH, 22 * SMOOTH
 #: more than these are too small to read
 _MOST_WORDS, _LONGEST = 120, 28
-_PAPER, _INK = "#fcfbf8", "#6b7280"
 #: what is said for or against something is told by its sign, the rest by its type
 _COLOURS = {
     "favourable": "#1a8a5a",
@@ -31,10 +29,7 @@ _COLOURS = {
     "junk": "#9aa0a8",
 }
 _SIGNS = {"+": "favourable", "-": "unfavourable"}
-#: the font that comes with Pillow has no accents; these, where they are installed, know more
-_WIDER_FONTS = ("NotoSansCJK-Regular.ttc", "DejaVuSans.ttf", "NotoSans-Regular.ttf", "Arial Unicode.ttf", "arial.ttf")
 
-_Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 _Box = tuple[float, float, float, float]
 
 
@@ -52,7 +47,7 @@ class Placed:
     """A word with its font, and the corner from which it is drawn; `box` is where its ink is."""
 
     word: Word
-    font: _Font
+    font: Font
     at: tuple[float, float]
     box: _Box
 
@@ -60,13 +55,11 @@ class Placed:
 def draw(lines: Sequence[TagLine], path: Path) -> None:
     """Write the picture of some tags, of which there is at least one."""
     words = words_of(lines)
-    picture = Image.new("RGB", (_WIDTH, _HEIGHT), _PAPER)
-    pen = ImageDraw.Draw(picture)
+    canvas = Canvas(_WIDTH, _HEIGHT)
     for placed in layout(words):
-        pen.text(placed.at, placed.word.text, font=placed.font, fill=_COLOURS[placed.word.meaning])
-    _draw_legend(pen, words)
-    small = picture.resize((_WIDTH // _SMOOTH, _HEIGHT // _SMOOTH), Image.Resampling.LANCZOS)
-    small.save(path, format="PNG", optimize=True)
+        canvas.pen.text(placed.at, placed.word.text, font=placed.font, fill=_COLOURS[placed.word.meaning])
+    _draw_legend(canvas.pen, words)
+    canvas.save(path)
 
 
 def words_of(lines: Sequence[TagLine]) -> list[Word]:
@@ -97,14 +90,14 @@ def _attempt(words: Sequence[Word], scale: float) -> list[Placed] | None:
     for word in words:
         # the area of a word, not its height, is in proportion to its weight
         size = max(_SMALLEST, _LARGEST * math.sqrt(word.weight / most)) * scale
-        placed = _placed(word, _font_for(word.text, size), taken)
+        placed = _placed(word, font_for(word.text, size), taken)
         if placed is None:
             return None
         taken.append(placed)
     return taken
 
 
-def _placed(word: Word, font: _Font, taken: Sequence[Placed]) -> Placed | None:
+def _placed(word: Word, font: Font, taken: Sequence[Placed]) -> Placed | None:
     left, top, right, bottom = font.getbbox(word.text)
     width, height = right - left, bottom - top
     if width > _WIDTH - 2 * _MARGIN:
@@ -124,9 +117,9 @@ def _spiral() -> Iterator[tuple[float, float]]:
     turn, radius = 0.0, 0.0
     while radius < _HEIGHT:
         yield middle_x + radius * wide * math.cos(turn), middle_y + radius * math.sin(turn)
-        step = 9 * _SMOOTH
+        step = 9 * SMOOTH
         turn += step / max(radius, step)
-        radius = 1.6 * _SMOOTH * turn
+        radius = 1.6 * SMOOTH * turn
 
 
 def _is_inside(box: _Box) -> bool:
@@ -144,26 +137,15 @@ def _draw_legend(pen: ImageDraw.ImageDraw, words: Sequence[Word]) -> None:
     """What the colours mean that are there, in one line."""
     there = {word.meaning for word in words}
     meanings = [meaning for meaning in _COLOURS if meaning in there]
-    font = ImageFont.load_default(24 * _SMOOTH)
-    dot, gap, between = 16 * _SMOOTH, 10 * _SMOOTH, 40 * _SMOOTH
+    font = font_for("".join(meanings), 24 * SMOOTH)
+    dot, gap, between = 16 * SMOOTH, 10 * SMOOTH, 40 * SMOOTH
     widths = [dot + gap + font.getlength(meaning) for meaning in meanings]
     x = (_WIDTH - sum(widths) - between * (len(meanings) - 1)) / 2
     middle = _HEIGHT - _LEGEND / 2
     for meaning, width in zip(meanings, widths, strict=True):
         pen.ellipse((x, middle - dot / 2, x + dot, middle + dot / 2), fill=_COLOURS[meaning])
-        pen.text((x + dot + gap, middle), meaning, font=font, fill=_INK, anchor="lm")
+        pen.text((x + dot + gap, middle), meaning, font=font, fill=PALE, anchor="lm")
         x += width + between
-
-
-def _font_for(text: str, size: float) -> _Font:
-    if text.isascii():
-        return ImageFont.load_default(size)
-    for name in _WIDER_FONTS:
-        try:
-            return ImageFont.truetype(name, size)
-        except OSError:
-            continue
-    return ImageFont.load_default(size)
 
 
 def _shortened(text: str) -> str:

@@ -22,9 +22,13 @@ EXACT_INPUTS = 7
 
 def find_bjtree(model: Model, exact_inputs: int = EXACT_INPUTS) -> Plan:
     """The binary tree with the least processor time, or one that is near it."""
-    if len(model.graph.inputs) <= exact_inputs:
+    if len(model.graph.inputs) <= exact_inputs and not model.budget.is_spent:
         return planned(model, _best(model))
-    plans = [planned(model, tree) for tree in (_cheapest_pairs(model), *_along_orders(model))]
+    plans = [planned(model, _cheapest_pairs(model))]
+    for tree in _along_orders(model):
+        if model.budget.is_spent:
+            break
+        plans.append(planned(model, tree))
     return min(plans, key=lambda plan: (plan.cpu, plan.memory))
 
 

@@ -13,54 +13,86 @@ from eddyline.planner.plan import Plan, planned
 from eddyline.planner.shortfall import Shortfall, shortfall
 from eddyline.planner.state_exchange import exchange_states
 from eddyline.planner.tree import JTree
-from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, Found, find_in_two_layers
+from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, find_in_two_layers
 
 #: up to so many inputs all join trees are weighed, in some hundredths of a second
 FEW_INPUTS = 6
-#: where the others find nothing, JTree-Finder may look for so many seconds
-PATIENCE = 1.0
-FINDER, EXCHANGE, TWO_STATES = "JTree-Finder", "state exchange", "removal of two states"
+#: where the others find nothing, JTree-Finder may look for so many steps of the budget (about a second)
+PATIENCE = 200_000
+FINDER, EXCHANGE, TWO_STATES, TWO_LAYERS = "JTree-Finder", "state exchange", "removal of two states", "two layers"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan, or what is missing for one; `certain`: if there is none, there is really none."""
+    """The plan, or what is missing for one; `certain`: if there is none, there is really none.
+
+    `is_cut`: the budget was spent before all was looked at that would have been.
+    """
 
     plan: Plan | None
     by: str
     others: tuple[Considered, ...]
     missing: Shortfall | None = None
     certain: bool = True
+    is_cut: bool = False
 
 
 def choose(model: Model, limits: Limits) -> Choice:
-    """The plan for a join within limits."""
+    """The plan for a join within limits; if there is none, what is missing."""
+    found = find_plan(model, limits)
+    if found.plan is None:
+        looked_at = _all_plans(model) or [one.plan for one in found.others]
+        missing = shortfall(model, limits, looked_at)
+        found = replace(found, others=_without(missing.nearest, found.others), missing=missing)
+    return replace(found, is_cut=model.budget.is_cut)
+
+
+def find_plan(model: Model, limits: Limits) -> Choice:
+    """The same without a word about what is missing, which takes longer than the search itself."""
     if len(model.graph.inputs) <= FEW_INPUTS:
-        return _of_all(replace(model, exact=True), limits)
-    found = find_in_two_layers(model, limits)
-    if found.plan is not None:
-        return Choice(found.plan, found.considered[-1].by, _without(found.plan, found.considered))
-    mjoin = found.considered[0].plan
-    certain = not limits.holds(mjoin.memory)
-    if not certain:
-        nearest = min(found.considered, key=lambda one: limits.strain(one.plan.used)).plan
-        way = tuple(Considered(EXCHANGE, plan) for plan in exchange_states(model, limits, nearest)[1:])
-        found = Found(None, (*found.considered, *way))
-        if way and limits.allow(way[-1].plan.used):
-            return Choice(way[-1].plan, EXCHANGE, _without(way[-1].plan, found.considered))
-        fewer = _qualified(model, limits, without_two(find_bjtree(model).tree))
-        if fewer is not None:
-            return Choice(fewer, TWO_STATES, _without(fewer, found.considered))
         try:
-            plans = find_jtrees(model, limits, seconds=PATIENCE)
+            return _of_all(model, limits)
         except OutOfTime:
             pass
-        else:
-            certain = True
-            if plans:
-                return Choice(plans[0], FINDER, _without(plans[0], found.considered))
-    missing = shortfall(model, limits, [one.plan for one in found.considered])
-    return Choice(None, "two layers", _without(missing.nearest, found.considered), missing, certain)
+    found = find_in_two_layers(model, limits)
+    if found.plan is not None:
+        return _chosen(found.plan, found.considered[-1].by, found.considered)
+    mjoin = found.considered[0].plan
+    if not limits.holds(mjoin.memory):
+        return Choice(None, TWO_LAYERS, found.considered)
+    nearest = min(found.considered, key=lambda one: limits.strain(one.plan.used)).plan
+    way = tuple(Considered(EXCHANGE, plan) for plan in exchange_states(model, limits, nearest)[1:])
+    looked_at = (*found.considered, *way)
+    if way and limits.allow(way[-1].plan.used):
+        return _chosen(way[-1].plan, EXCHANGE, looked_at)
+    fewer = _qualified(model, limits, without_two(find_bjtree(model).tree))
+    if fewer is not None:
+        return _chosen(fewer, TWO_STATES, looked_at)
+    try:
+        plans = find_jtrees(model.within(model.budget.part(PATIENCE)), limits)
+    except OutOfTime:
+        return Choice(None, TWO_LAYERS, looked_at, certain=False)
+    return _chosen(plans[0], FINDER, looked_at) if plans else Choice(None, TWO_LAYERS, looked_at)
+
+
+def _of_all(model: Model, limits: Limits) -> Choice:
+    ends = (Considered(MJOIN, find_mjoin(model)), Considered(BJTREE, find_bjtree(model)))
+    plans = find_jtrees(model, limits)
+    if not plans:
+        return Choice(None, FINDER, ends)
+    return _chosen(plans[0], FINDER, (*ends, *(Considered(FINDER, plan) for plan in plans[1:])))
+
+
+def _all_plans(model: Model) -> tuple[Plan, ...]:
+    """Of few inputs all that no other beats, whatever the limits."""
+    try:
+        return find_jtrees(model, Limits()) if len(model.graph.inputs) <= FEW_INPUTS else ()
+    except OutOfTime:
+        return ()
+
+
+def _chosen(plan: Plan, by: str, considered: tuple[Considered, ...]) -> Choice:
+    return Choice(plan, by, _without(plan, considered))
 
 
 def without_two(tree: JTree) -> list[JTree]:
@@ -71,19 +103,9 @@ def without_two(tree: JTree) -> list[JTree]:
 
 def _qualified(model: Model, limits: Limits, trees: Iterable[JTree]) -> Plan | None:
     """Of some trees the one that fits and needs the least processor time."""
-    plans = [plan for tree in trees if limits.allow((plan := planned(model, tree)).used)]
-    return min(plans, key=lambda plan: (plan.cpu, plan.memory), default=None)
-
-
-def _of_all(model: Model, limits: Limits) -> Choice:
-    ends = (Considered(MJOIN, find_mjoin(model)), Considered(BJTREE, find_bjtree(model)))
-    plans = find_jtrees(model, limits)
-    if plans:
-        others = (*ends, *(Considered(FINDER, plan) for plan in plans[1:]))
-        return Choice(plans[0], FINDER, _without(plans[0], others))
-    unlimited = find_jtrees(model, Limits())
-    missing = shortfall(model, limits, unlimited)
-    return Choice(None, FINDER, _without(missing.nearest, ends), missing)
+    plans = (planned(model, tree) for tree in trees if not model.budget.is_spent)
+    fitting = (plan for plan in plans if limits.allow(plan.used))
+    return min(fitting, key=lambda plan: (plan.cpu, plan.memory), default=None)
 
 
 def _without(plan: Plan, considered: tuple[Considered, ...]) -> tuple[Considered, ...]:

@@ -16,13 +16,18 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
 
 from eddyline.errors import InvalidDefinition
+from eddyline.planner.budget import Budget
 from eddyline.planner.graph import JoinGraph, members
-from eddyline.planner.order import Order, Prices, best_orders
+from eddyline.planner.order import Order, Prices, best_orders, steps_of_orders
 from eddyline.planner.parts import Parts
 from eddyline.planner.tree import JTree
 
 #: limits are compared with this much patience, relative to them: sums of many parts are rounded
 ROUNDING = 1e-9
+#: of a limit, where nothing is left
+LITTLE = 1e-9
+#: steps of a budget that it takes to walk through a tree
+_STEPS_FOR_TREE = 4.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,11 @@ class Limits:
         """Both at once."""
         return Limits(min(self.cpu, others.cpu), min(self.memory, others.memory))
 
+    def left(self, taken: Resources) -> Limits:
+        """What is left of them; next to nothing if nothing is."""
+        cpu, memory = self.cpu - taken.cpu, self.memory - taken.memory
+        return Limits(max(cpu, self.cpu * 1e-6, LITTLE), max(memory, self.memory * 1e-6, LITTLE))
+
     def strain(self, used: Resources) -> float:
         """The larger of both shares that are used; above 1 something does not fit."""
         return max(used.cpu / self.cpu, used.memory / self.memory)
@@ -119,13 +129,16 @@ class NodeCost:
 class Model:
     """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders.
 
-    What is `free`, inputs and joined sets of them, others keep as well: it is neither made nor kept for this join.
+    What is `free`, inputs and joined sets of them, others keep as well: it is neither made nor kept for this join. Of
+    the inputs only those that are `storable` can be part of a state. All that is weighed is counted by the `budget`.
     """
 
     graph: JoinGraph
     costs: Costs
     exact: bool = False
     free: frozenset[int] = frozenset()
+    storable: int = -1
+    budget: Budget = field(default_factory=Budget, repr=False, compare=False)
     _nodes: dict[tuple[int, ...], NodeCost] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -150,6 +163,8 @@ class Model:
                 probing += self.graph.rate(self.graph.all) * self.costs.answer
             cpu = math.fsum((fixed, *map(self._upkeep, masks), probing))
             found = self._nodes[masks] = NodeCost(cpu, orders, fixed, anew)
+            self.budget.spend(steps_of_orders(len(masks), self.exact))
+        self.budget.spend()
         spared = math.fsum(self._upkeep(mask) for mask in masks if mask in self.free) if self.free else 0.0
         return replace(found, cpu=found.cpu - spared) if spared else found
 
@@ -158,6 +173,22 @@ class Model:
         made = replace(self, free=free)
         made._nodes = self._nodes
         return made
+
+    def within(self, budget: Budget) -> Model:
+        """The same join, looked at with another budget; what was computed is kept for both."""
+        made = replace(self, budget=budget)
+        made._nodes = self._nodes
+        return made
+
+    def is_storable(self, mask: int) -> bool:
+        return not mask & ~self.storable
+
+    def storing(self, tree: JTree) -> JTree:
+        """The tree without states that cannot be stored."""
+        for state in () if self.storable == -1 else tree.states():
+            if not self.is_storable(state):
+                tree = tree.without(state)
+        return tree
 
     def _fixed(self, parts: Parts, anew: bool) -> float:
         """What batches cost whatever comes: each child that changes probes all others, or all are joined once."""
@@ -187,6 +218,7 @@ class Model:
 
     def of(self, tree: JTree) -> Resources:
         """What a whole tree needs."""
+        self.budget.spend(_STEPS_FOR_TREE)
         made = (tree, *(one for one in self.kept(tree) if one.children and one.mask not in self.free))
         return Resources(math.fsum(self.node(each.parts).cpu for each in made), self.memory(tree))
 

@@ -16,6 +16,9 @@ from eddyline.planner.tree import JTree
 
 Amount = Callable[[float], str]
 
+#: what is said of a plan if not all was looked at that would have been
+CUT_SHORT = "the search for join trees was cut short: there may be better ones"
+
 
 def number(value: float) -> str:
     """With three digits that count, or all before the point.
@@ -149,6 +152,8 @@ def told(model: Model, choice: Choice, limits: Limits, units: Units | None = Non
         lines += [f"  {line}" for line in drawn(model, choice.plan, units)]
     if choice.missing is not None:
         lines += _missing(model, choice, choice.missing, units)
+    if choice.is_cut:
+        lines.append(CUT_SHORT)
     for other in choice.others:
         why = _why(other.plan, choice.plan, limits, units)
         lines.append(f"not {short(model, other.plan.tree)} ({other.plan.tree.kind}, by {other.by}): {why}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from eddyline.algebra.join_drawing import DrawnJoin
 from eddyline.algebra.node import Operator
+from eddyline.planner.budget import FOR_ONE, Budget
 from eddyline.planner.choice import choose
 from eddyline.planner.correlation import trade_of
 from eddyline.planner.cost import Costs, Limits, Model
@@ -52,10 +53,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class AtWork:
-    """A join that runs: as it was seen, at the prices of this machine, by which tree, and why by that one."""
+    """A join that runs: as it was seen, with its costs on this machine, by which tree, and why by that one."""
 
     join: MultiJoin
-    costs: Costs
+    model: Model
     tree: JTree
     how: str
     measured: Mapping[int, Measured] = field(default_factory=dict)  # by the inputs of a state; 0: the join itself
@@ -63,6 +64,7 @@ class AtWork:
     reordered: int = 0  # in how many batches they were others than before
     free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
     left: Limits | None = None  # what these leave for it; None: nobody knows
+    own: Limits = field(default_factory=Limits)  # those of the query, for all that its tree needs
     others: int = 0  # how many they are
     said: Sequence[str] = ()  # of the limits and of the other joins
 
@@ -72,7 +74,7 @@ def explained(question: Question, said: str = NOT_RUN) -> str:
     found = []
     for join in _joins_of(question):
         found += [f"{_heading(join)}; {said}:", *_limits(question)]
-        found += _planned(join, Model(join.graph, ASSUMED_COSTS), _limits_of(question))
+        found += _planned(join, _model_of(join), _limits_of(question))
     return "\n".join(found)
 
 
@@ -81,7 +83,7 @@ def drawings(question: Question) -> list[DrawnJoin]:
     limits = _limits_of(question)
     found = []
     for join in _joins_of(question):
-        model = Model(join.graph, ASSUMED_COSTS)
+        model = _model_of(join)
         choice = choose(model, limits)
         missing = choice.missing
         plan = choice.plan if missing is None else missing.nearest
@@ -94,6 +96,10 @@ def drawings(question: Question) -> list[DrawnJoin]:
     return found
 
 
+def _model_of(join: MultiJoin) -> Model:
+    return Model(join.graph, ASSUMED_COSTS, budget=Budget.of_steps(FOR_ONE))
+
+
 def _joins_of(question: Question) -> list[MultiJoin]:
     statistics = Statistics(question.tick_micros / 1_000_000, question.rates)
     return [join for join in multi_joins(question.plan, statistics) if len(join.graph.inputs) >= LEAST_INPUTS]
@@ -101,7 +107,7 @@ def _joins_of(question: Question) -> list[MultiJoin]:
 
 def explained_at_work(at: AtWork, question: Question) -> str:
     """The tree by which a join runs, what was measured of it, and what the planner would choose now."""
-    model, limits = Model(at.join.graph, at.costs), at.left or _limits_of(question)
+    model = at.model.within(Budget.of_steps(FOR_ONE))
     plan = planned(model, at.tree)
     said = [f"  {line}" for line in at.said] or _limits(question)
     lines = [f"{_heading(at.join)}; it runs by this tree, {at.how}:", *said]
@@ -109,7 +115,17 @@ def explained_at_work(at: AtWork, question: Question) -> str:
     lines += [f"  {line}" for line in (*_measured(at), *_probed(at))]
     beside = ", beside the other joins" if at.others else ""
     lines.append(f"  by what was seen, the planner finds{beside}:")
-    return "\n".join([*lines, *_planned(at.join, model.sharing(at.free), limits)])
+    return "\n".join([*lines, *_planned(at.join, *_beside(at, model, at.left or _limits_of(question)))])
+
+
+def _beside(at: AtWork, model: Model, limits: Limits) -> tuple[Model, Limits]:
+    """What is planned with: what others keep costs nothing, as long as the query's own limits allow to read it."""
+    sharing = model.sharing(at.free)
+    if at.own == Limits():
+        return sharing, limits
+    plan = choose(sharing, limits).plan
+    fits = plan is not None and at.own.allow(model.of(plan.tree))
+    return (sharing, limits) if fits else (model, at.own.within(limits))
 
 
 def _measured(at: AtWork) -> Iterator[str]:

@@ -9,7 +9,6 @@ rest counted that would be wrong: where no state fits, the mjoin may.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -17,8 +16,12 @@ from itertools import combinations, product
 from eddyline.errors import NotSupported
 from eddyline.planner.cost import ROUNDING, Limits, Model, Resources
 from eddyline.planner.graph import mask_of, members
+from eddyline.planner.order import EXACT_CHILDREN
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.tree import JTree, leaf, mjoin_of, node
+
+#: steps of a budget that it takes to see whether a part can be one
+_STEPS_FOR_PART = 0.3
 
 
 class OutOfTime(NotSupported):
@@ -33,26 +36,25 @@ class _Sub:
     tree: JTree
 
 
-def find_jtrees(model: Model, limits: Limits, every: bool = False, seconds: float | None = None) -> tuple[Plan, ...]:
+def find_jtrees(model: Model, limits: Limits, every: bool = False) -> tuple[Plan, ...]:
     """The qualified plans, those with the least processor time first; none if there is none.
 
     `every` gives all of them; otherwise only those that no other beats in both resources, which is much faster. Orders
-    of probes are always the best. Raises OutOfTime after so many seconds.
+    of probes are always the best. Raises OutOfTime when the model's budget is spent.
     """
-    until = None if seconds is None else time.monotonic() + seconds
-    model = model if model.exact else replace(model, exact=True)
-    search = _Search(model, limits, every, until)
+    if not model.exact and len(model.graph.inputs) > EXACT_CHILDREN:  # else all orders are the best ones anyway
+        model = replace(model, exact=True)
+    search = _Search(model, limits, every)
     plans = [planned(model, sub.tree) for sub in search.qualified()]
     return tuple(sorted((p for p in plans if limits.allow(p.used)), key=lambda plan: (plan.cpu, plan.memory)))
 
 
 class _Search:
-    def __init__(self, model: Model, limits: Limits, every: bool, until: float | None) -> None:
+    def __init__(self, model: Model, limits: Limits, every: bool) -> None:
         self._model = model
         self._graph = model.graph
         self._limits = limits
         self._every = every
-        self._until = until
         self._found: dict[int, list[_Sub]] = {
             1 << at: [_Sub(Resources(0.0, model.state(1 << at)), leaf(at))] for at in range(len(self._graph.inputs))
         }
@@ -89,20 +91,22 @@ class _Search:
         return self._limits.allow(used, 2 * ROUNDING)  # the sums here are rounded in another order than a plan's
 
     def _trees_over(self, mask: int) -> list[_Sub]:
-        if mask in self._model.free and mask != self._graph.all:
-            return [_Sub(Resources(0.0, 0.0), mjoin_of(mask))]  # however others make it
+        if mask != self._graph.all:
+            if not self._model.is_storable(mask):
+                return []
+            if mask in self._model.free:
+                return [_Sub(Resources(0.0, 0.0), mjoin_of(mask))]  # however others make it
         around = self._around(mask)
         own = Resources(self._graph.rate(mask) * self._model.costs.join, 0.0)
         kept: list[_Sub] = []
         for parts in self._partitions(mask, mask, around + own):
-            if self._until is not None and time.monotonic() > self._until:
-                raise OutOfTime(f"{len(self._graph.inputs)} inputs have too many join trees to look at all of them")
             node_cpu = self._model.node(parts).cpu
             states = sum(self._model.state(part) for part in parts if part & (part - 1))
             for subs in product(*(self._found[part] for part in parts)):
                 used = Resources(
                     node_cpu + sum(sub.used.cpu for sub in subs), states + sum(sub.used.memory for sub in subs)
                 )
+                self._model.budget.spend()
                 if self._allows(used + around):
                     kept = self._with(kept, used, subs)
         return kept
@@ -124,6 +128,9 @@ class _Search:
         rest = left ^ lowest
         some = rest
         while True:
+            self._model.budget.spend(_STEPS_FOR_PART)
+            if self._model.budget.is_spent:
+                raise OutOfTime(f"{len(self._graph.inputs)} inputs have too many join trees to look at all of them")
             part = some | lowest
             if part != mask and part in self._found:
                 with_part = least + self._least[part]

@@ -70,6 +70,11 @@ def best_orders(parts: Parts, prices: Prices, exact: bool) -> tuple[Order, ...]:
     return tuple(found)
 
 
+def steps_of_orders(parts: int, exact: bool) -> float:
+    """What that takes, in steps of a budget (`budget.py`)."""
+    return parts * 2.0**parts if exact or parts <= EXACT_CHILDREN else parts**3
+
+
 def step(parts: Parts, joined: int, size: float, part: int, prices: Prices) -> tuple[float, float]:
     """How many tuples are joined after one more part, and what that costs."""
     after = size * parts.factor(joined, part)

@@ -25,4 +25,6 @@ class Plan:
 
 
 def planned(model: Model, tree: JTree) -> Plan:
+    """A tree, without states that cannot be stored."""
+    tree = model.storing(tree)
     return Plan(tree, model.of(tree))

@@ -6,12 +6,27 @@ then, while trees change only when that pays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from eddyline.planner.cost import Model
 
 #: the sets of inputs that the parts of a node join, and which of them begins
 Asked = tuple[tuple[int, ...], int]
+
+
+class Orders(Protocol):
+    """Whoever knows in which orders the parts of a node probe each other; sets of inputs are those of its join."""
+
+    def order(self, masks: tuple[int, ...], first: int) -> Sequence[int]:
+        """In which order the tuples of one part probe the other parts."""
+
+    def beginning(self, masks: tuple[int, ...]) -> int:
+        """Which part is best to begin with where all are joined as they stand."""
+
+    def is_anew(self, masks: tuple[int, ...]) -> bool:
+        """Whether it is better to join all that stands than to have each part probe all others."""
 
 
 @dataclass
@@ -22,17 +37,14 @@ class Probing:
     used: dict[Asked, tuple[int, ...]] = field(default_factory=dict)
 
     def order(self, masks: tuple[int, ...], first: int) -> tuple[int, ...]:
-        """In which order the tuples of one part probe the other parts."""
         found = self.used[masks, first] = self.model.node(masks).orders[first].probes
         return found
 
     def beginning(self, masks: tuple[int, ...]) -> int:
-        """Which part is best to begin with where all are joined as they stand."""
         orders = self.model.node(masks).orders
         return min(range(len(masks)), key=lambda at: orders[at].cost)
 
     def is_anew(self, masks: tuple[int, ...]) -> bool:
-        """Whether it is better to join all that stands than to have each part probe all others."""
         return self.model.node(masks).anew
 
     def differs(self, before: Probing) -> bool:

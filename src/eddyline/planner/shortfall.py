@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddyline.planner.cost import Limits, Model
 from eddyline.planner.graph import JoinGraph
@@ -54,11 +54,11 @@ def _largest(model: Model, limits: Limits, scaled: Callable[[JoinGraph, float], 
     """The largest part, in hundredths, with which a qualified plan is found; by halving, so it is one that fits."""
 
     def fits(hundredths: int) -> bool:
-        smaller = Model(scaled(model.graph, hundredths / STEPS), model.costs, free=model.free)
+        smaller = replace(model, graph=scaled(model.graph, hundredths / STEPS))
         return find_in_two_layers(smaller, limits).plan is not None
 
     low, high = 0, STEPS
-    while high - low > 1:
+    while high - low > 1 and not model.budget.is_spent:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low / STEPS if low else None

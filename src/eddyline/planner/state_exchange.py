@@ -22,7 +22,7 @@ def exchange_states(model: Model, limits: Limits, start: Plan) -> list[Plan]:
         if limits.allow(way[-1].used):
             break
         nearest = min(
-            (planned(model, tree) for tree in _neighbours(model, way[-1].tree)),
+            (planned(model, tree) for tree in _neighbours(model, way[-1].tree) if not model.budget.is_spent),
             key=lambda plan: _distance(limits, plan),
             default=way[-1],
         )

@@ -17,7 +17,11 @@ def remove_states(model: Model, limits: Limits, bjtree: Plan | None = None) -> l
     way = [find_bjtree(model) if bjtree is None else bjtree]
     while not limits.allow(way[-1].used) and (states := way[-1].tree.states()):
         plan = way[-1]
-        without = {state: planned(model, plan.tree.without(state)) for state in states}
+        without = {}
+        for state in states:
+            if model.budget.is_spent:
+                return way
+            without[state] = planned(model, plan.tree.without(state))
         ratios = {state: (other.cpu - plan.cpu) / model.graph.state(state) for state, other in without.items()}
         way.append(without[min(ratios, key=lambda state: ratios[state])])
     return way

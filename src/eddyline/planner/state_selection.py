@@ -23,7 +23,7 @@ PAIRS_FOR_EACH = 2
 def select_states(model: Model, limits: Limits, mjoin: Plan | None = None) -> list[Plan]:
     """The plans on the way, from the mjoin on; the last one is the result, which may not be qualified."""
     way = [find_mjoin(model) if mjoin is None else mjoin]
-    while not limits.allow(way[-1].used) and limits.holds(way[-1].memory):
+    while not limits.allow(way[-1].used) and limits.holds(way[-1].memory) and not model.budget.is_spent:
         better = next(_cheaper(model, limits, way[-1]), None)
         if better is None:
             break
@@ -36,6 +36,8 @@ def _cheaper(model: Model, limits: Limits, plan: Plan) -> Iterator[Plan]:
     if len(children) < 3:
         return
     for one, other in candidates(model, plan.tree):
+        if model.budget.is_spent:
+            return
         left, right = children[one], children[other]
         rest = [child for child in children if child not in (left, right)]
         forms = [planned(model, node((*rest, form))) for form in _forms(left, right)]

@@ -113,6 +113,23 @@ def tree_of(shape: object) -> JTree:
     return node(map(tree_of, shape))
 
 
+def with_state(tree: JTree, mask: int) -> JTree:
+    """The tree that stores one state more; what stands across it is stored no longer.
+
+    >>> with_state(tree_of(((0, 1), 2, 3)), 0b110) == tree_of((0, (1, 2), 3))
+    True
+    """
+    for state in tree.states():
+        if state & mask and state & ~mask and mask & ~state:
+            tree = tree.without(state)
+    holding = min((one for one in tree.nodes() if one.mask & mask == mask), key=lambda one: one.mask.bit_count())
+    if holding.mask == mask:
+        return tree
+    inside = [child for child in holding.children if child.mask & mask]
+    outside = [child for child in holding.children if not child.mask & mask]
+    return tree.replaced(holding.mask, node([*outside, node(inside)]))
+
+
 def tree_with(mask: int, states: Iterable[int]) -> JTree:
     """The tree over a set of inputs that stores these states, each of them inside or outside of any other.
 
@@ -121,8 +138,5 @@ def tree_with(mask: int, states: Iterable[int]) -> JTree:
     """
     tree = mjoin_of(mask)
     for state in sorted(set(states), key=int.bit_count, reverse=True):
-        holding = min((one for one in tree.nodes() if one.mask & state == state), key=lambda one: one.mask.bit_count())
-        inside = [child for child in holding.children if child.mask & state]
-        outside = [child for child in holding.children if not child.mask & state]
-        tree = tree.replaced(holding.mask, node([*outside, node(inside)]))
+        tree = with_state(tree, state)
     return tree

@@ -18,7 +18,7 @@ from eddyline.kernels.together import put_together
 from eddyline.log.results import Results, StageResult
 from eddyline.log.revision_log import Correction
 from eddyline.log.withheld import fewer, without
-from eddyline.planner.probing import Probing
+from eddyline.planner.probing import Orders
 from eddyline.spark.added import Added, beginning, of_kind, result_of
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
@@ -202,9 +202,9 @@ class BatchWork:
         mine = {stage.name for stage in way.stages}
         return {name: state if name in mine else replace(state, begun=True) for name, state in stored.items()}
 
-    def _probing(self, way: Way, stage: Stage) -> Probing | None:
-        is_shared = self._shared is not None and way.query is self._shared.standing
-        return self._shared.probing(stage.name) if is_shared else way.probing  # type: ignore[union-attr]
+    def _probing(self, way: Way, stage: Stage) -> Orders | None:
+        shared = self._shared
+        return way.probing if shared is None or way.query is not shared.standing else shared.probing(stage.name)
 
     def _nodes(self, way: Way) -> dict[str, tuple[int, float]]:
         """By stage of a join tree, how many tuples it has given, and its processor time."""

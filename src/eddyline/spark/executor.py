@@ -121,7 +121,7 @@ class Executor:
             if standing is not None:
                 stored = [] if standing.join is None else standing.join.stored(self.results)
                 self.results.forget([*stored, *(stage.name for stage in standing.stages)])
-                for stage in standing.stages:
+                for stage in standing.stages:  # one with the same names may come before the next batch
                     self.refused.pop(stage.name, None)
                     self.routes.forget(stage.name)
             self._returning.discard(name)  # no batch is going to have it, and each would ask for one more
@@ -293,6 +293,7 @@ class Executor:
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}
+            self._means.forget_what_is_gone([*self._queries.values(), self.shared.standing])
             dropped = [name for name in record.stages if name not in standing and not is_shared(name)]
             self.results.forget([*dropped, *self.shared.outdated(self.results.stages, batch)])
             self.results.forget([name for name in record.positions if name not in self._queries])

@@ -152,7 +152,8 @@ class JoinAtWork:
     def model(self) -> Model:
         """The join by what was seen, at the prices of this machine."""
         batch = self.observed.batch.rate  # batches in a second
-        return Model(self.described().graph, self.costs(1.0 / batch if batch else 1.0))
+        costs = self.costs(1.0 / batch if batch else 1.0)
+        return Model(self.described().graph, costs, storable=self.of.storable)
 
 
 def ended(join: JoinAtWork, known: Iterable[str], stages: Sequence[Stage]) -> list[str]:

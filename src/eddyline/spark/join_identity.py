@@ -11,21 +11,20 @@ hopping windows without a START begin with the query, and a stream inside of a q
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, islice, permutations, product
 from math import factorial, prod
-from typing import cast
 
-from eddyline.algebra.expression import Call, Column, Expr, Named, TypedExpr, conjunction, conjuncts
+from eddyline.algebra.expression import Call, Column, Expr, Named, TypedExpr, conjunction, conjuncts, rewritten
 from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp
 from eddyline.algebra.relational import WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive, StreamSelect
 from eddyline.algebra.window import HopWindow, RangeWindow, TimeWindow
 from eddyline.planner.graph import mask_of, members
-from eddyline.spark.expression import spark_sql
+from eddyline.spark.expression import Names, spark_sql
 from eddyline.spark.join_inputs import Condition, JoinInputs
 from eddyline.spark.literal import back_quoted
 
@@ -61,7 +60,7 @@ class Traced:
             plan = StreamSelect(condition, plan)
         named = tuple(Named(expr, f"v{at}") for at, expr in enumerate(columns))
         assert self.window is not None
-        return cast(WindowOp, self.window.with_inputs(StreamAlias(relation, StreamProject(named, plan))))
+        return self.window.with_inputs(StreamAlias(relation, StreamProject(named, plan)))
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,11 @@ def text_of(expr: Expr) -> str:
     return _ordered(expr, lambda column: f"{column.relation}.{back_quoted(column.name)}")
 
 
-def _ordered(expr: Expr, names: object) -> str:
+def _ordered(expr: Expr, names: Names) -> str:
     """Which side of an equality is written first does not matter."""
     if isinstance(expr, Call) and expr.function == "=":
-        return " = ".join(sorted(spark_sql(side, names) for side in expr.arguments))  # type: ignore[arg-type]
-    return spark_sql(expr, names)  # type: ignore[arg-type]
+        return " = ".join(sorted(spark_sql(side, names) for side in expr.arguments))
+    return spark_sql(expr, names)
 
 
 @lru_cache(maxsize=1_000)
@@ -116,14 +115,10 @@ def traced(operator: Operator) -> Traced | None:
         return replace(below, window=operator) if below.window is None else None
     schema = operator.input.schema
     if isinstance(operator, StreamSelect | WindowSelect):
-        asked = [_over(part, schema, below.columns) for part in conjuncts(operator.predicate)]
-        if any(part is None for part in asked):
-            return None
-        return replace(below, conditions=(*below.conditions, *cast(list[TypedExpr], asked)))
-    made = [_over(column.expr, schema, below.columns) for column in operator.columns]
-    if any(part is None for part in made):
-        return None
-    return replace(below, columns=tuple(cast(list[TypedExpr], made)))
+        asked = _over(conjuncts(operator.predicate), schema, below.columns)
+        return None if asked is None else replace(below, conditions=(*below.conditions, *asked))
+    made = _over([column.expr for column in operator.columns], schema, below.columns)
+    return None if made is None else replace(below, columns=tuple(made))
 
 
 _SIMPLE = (
@@ -139,15 +134,15 @@ _SIMPLE = (
 )
 
 
-def _over(expr: TypedExpr, schema: Schema, columns: Sequence[TypedExpr]) -> TypedExpr | None:
-    """An expression in terms of what its columns are made of; None if it asks for the window itself."""
-    if any(isinstance(part, Column) and part.relation == WINDOW for part in expr.walk()):
+def _over(exprs: Sequence[TypedExpr], schema: Schema, columns: Sequence[TypedExpr]) -> list[TypedExpr] | None:
+    """Expressions in terms of what their columns are made of; None if any of them asks for the window itself."""
+    if any(isinstance(part, Column) and part.relation == WINDOW for expr in exprs for part in expr.walk()):
         return None
 
-    def made_of(part: Expr) -> Expr | None:
+    def made_of(part: Expr) -> TypedExpr | None:
         return columns[schema.position(part.name, part.relation)] if isinstance(part, Column) else None
 
-    return cast(TypedExpr, expr.rewrite(made_of))
+    return [rewritten(expr, made_of) for expr in exprs]
 
 
 class SharedInputs:
@@ -155,24 +150,30 @@ class SharedInputs:
 
     def __init__(self, join: JoinInputs) -> None:
         self._join = join
-        self.inputs = [self._traced(at) for at in range(len(join.inputs))]
-        self._texts = [None if one is None else one.text for one in self.inputs]
+        found = ((at, self._trace(at)) for at in range(len(join.inputs)))
+        self._traced = {at: one for at, one in found if one is not None}
+        self._texts = {at: one.text for at, one in self._traced.items()}
         self._known: dict[int, JoinedSet | None] = {}
+        self._texts_asked: dict[tuple[int, tuple[int, ...]], str] = {}
+        self.shareable = mask_of(self._traced)
 
     @property
-    def shareable(self) -> int:
-        return sum(1 << at for at, one in enumerate(self.inputs) if one is not None)
+    def texts(self) -> Iterable[str]:
+        """What its inputs are, each once."""
+        return dict.fromkeys(self._texts.values())
 
-    def _traced(self, at: int) -> Traced | None:
+    def traced(self, at: int) -> Traced:
+        """An input that is shareable."""
+        return self._traced[at]
+
+    def _trace(self, at: int) -> Traced | None:
         """With what the join asks of this input alone."""
         found = traced(self._join.inputs[at])
         if found is None or found.window is None or not self._join.storable >> at & 1:
             return None
         own = [c.expr for c in self._join.conditions if c.inputs == 1 << at]
-        asked = [_over(expr, self._join.inputs[at].schema, found.columns) for expr in own]
-        if any(one is None for one in asked):
-            return None
-        return replace(found, conditions=(*found.conditions, *cast(list[TypedExpr], asked)))
+        asked = _over(own, self._join.inputs[at].schema, found.columns)
+        return None if asked is None else replace(found, conditions=(*found.conditions, *asked))
 
     def key(self, mask: int) -> str | None:
         """What tells a set of inputs, joined; None if nobody else could have it."""
@@ -181,7 +182,7 @@ class SharedInputs:
 
     def like(self, found: JoinedSet) -> list[int]:
         """The sets of these inputs that are the same as one of another join."""
-        places = [[at for at, own in enumerate(self._texts) if own == text] for text in found.texts]
+        places = [[at for at, own in self._texts.items() if own == text] for text in found.texts]
         some = (mask_of(order) for order in islice(product(*places), _MOST_ORDERS) if len(set(order)) == len(order))
         return [mask for mask in dict.fromkeys(some) if self.key(mask) == found.key]
 
@@ -191,11 +192,11 @@ class SharedInputs:
         return self._known[mask]
 
     def _joined(self, mask: int) -> JoinedSet:
-        texts = {at: cast(str, self._texts[at]) for at in members(mask)}
-        conditions = self.conditions(mask)
+        texts = {at: self._texts[at] for at in members(mask)}
+        conditions = [(number, c) for number, c in enumerate(self._join.conditions) if _is_asked_of(c, mask)]
         best: tuple[list[str], list[int]] | None = None
         for order in _orders(texts):
-            asked = sorted(self._asked(condition, order) for condition in conditions)
+            asked = sorted(self._asked(number, condition, order) for number, condition in conditions)
             if best is None or asked < best[0]:
                 best = asked, order
         assert best is not None
@@ -203,30 +204,37 @@ class SharedInputs:
 
     def conditions(self, mask: int) -> list[Condition]:
         """What is asked of several inputs of a set."""
-        return [c for c in self._join.conditions if c.inputs.bit_count() > 1 and not c.inputs & ~mask]
+        return [condition for condition in self._join.conditions if _is_asked_of(condition, mask)]
 
-    def _asked(self, condition: Condition, order: Sequence[int]) -> str:
-        return _ordered(
-            self.rewritten(condition.expr, lambda at, expr: _renamed(expr, f"{order.index(at)}")),
-            lambda column: f"{column.relation}.{back_quoted(column.name)}",
-        )
+    def _asked(self, number: int, condition: Condition, order: Sequence[int]) -> str:
+        """What a condition asks, with the inputs by their places in an order; few places, and many orders."""
+        places = {at: order.index(at) for at in members(condition.inputs)}
+        known = (number, tuple(places.values()))
+        if known not in self._texts_asked:
+            asked = self.rewritten(condition.expr, lambda at, expr: _renamed(expr, f"{places[at]}"))
+            self._texts_asked[known] = text_of(asked)
+        return self._texts_asked[known]
 
-    def rewritten(self, expr: Expr, change: object) -> Expr:
+    def rewritten(self, expr: TypedExpr, change: Callable[[int, TypedExpr], TypedExpr]) -> TypedExpr:
         """An expression of the join with each column replaced, given its input and what it is made of."""
 
-        def changed(part: Expr) -> Expr | None:
+        def changed(part: Expr) -> TypedExpr | None:
             if not isinstance(part, Column):
                 return None
             at = next(n for n, one in enumerate(self._join.inputs) if one.schema.has(part.name, part.relation))
-            found = cast(Traced, self.inputs[at])
             place = self._join.inputs[at].schema.position(part.name, part.relation)
-            return cast(Expr, change(at, found.columns[place]))  # type: ignore[operator]
+            return change(at, self._traced[at].columns[place])
 
-        return expr.rewrite(changed)
+        return rewritten(expr, changed)
 
 
-def _renamed(expr: Expr, relation: str) -> Expr:
-    return expr.rewrite(lambda part: replace(part, relation=relation) if isinstance(part, Column) else None)
+def _is_asked_of(condition: Condition, mask: int) -> bool:
+    """Of several inputs of a set."""
+    return condition.inputs.bit_count() > 1 and not condition.inputs & ~mask
+
+
+def _renamed(expr: TypedExpr, relation: str) -> TypedExpr:
+    return rewritten(expr, lambda part: replace(part, relation=relation) if isinstance(part, Column) else None)
 
 
 def _orders(texts: dict[int, str]) -> Iterable[list[int]]:

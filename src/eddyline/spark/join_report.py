@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from eddyline.errors import EddylineError
 from eddyline.log.results import StageResult
 from eddyline.planner.cost import Limits, Resources
-from eddyline.planner.drawing import excess_text, limit_text, number, used_text
+from eddyline.planner.drawing import CUT_SHORT, excess_text, limit_text, number, used_text
 from eddyline.planner.explain import UNITS, AtWork, Measured, bytes_limit_text, bytes_text
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_inputs import join_of
@@ -43,12 +43,12 @@ def join_at_work(engine: Engine, question: Question) -> AtWork | str:
 
 def shared_with(engine: Engine, query: Standing) -> dict[int, list[str]]:
     """By set of inputs that its join stores, the other queries that read the same state."""
-    found: dict[int, list[str]] = {}
-    for mask, log in () if query.join is None else query.join.shared:
-        others = [name for name in engine.executor.shared.users.get(log.name, ()) if name != query.name]
-        if others and mask in query.join.tree.states():  # type: ignore[union-attr]
-            found[mask] = others
-    return found
+    if query.join is None:
+        return {}
+    stored, users = query.join.tree.states(), engine.executor.shared.users
+    readers = {mask: users.get(log.name, ()) for mask, log in query.join.shared if mask in stored}
+    others = {mask: [name for name in names if name != query.name] for mask, names in readers.items()}
+    return {mask: names for mask, names in others.items() if names}
 
 
 def shares_text(engine: Engine, query: Standing) -> str | None:
@@ -80,9 +80,8 @@ def _at_work(engine: Engine, query: Standing, join: JoinAtWork) -> AtWork:
             None if node is None else node.cpu.rate,
         )
     beside = _beside(engine, query)
-    model = join.model()
-    made = AtWork(join.described(), model.costs, join.tree, join.how, measured, join.probes, join.reordered)
-    made = replace(made, said=tuple(_said(engine, query, join)))
+    made = AtWork(join.described(), join.model(), join.tree, join.how, measured, join.probes, join.reordered)
+    made = replace(made, own=join.own, said=tuple(_said(engine, query, join)))
     return made if beside is None else replace(made, free=beside.free, left=beside.left, others=beside.others)
 
 
@@ -126,10 +125,11 @@ def taken_text(taken: Taken, name: str) -> Iterator[str]:
     if len(others) > _NAMED:
         rest = sum((used for _, used in others[_NAMED:]), Resources(0.0, 0.0))
         yield f"  {len(others) - _NAMED:,} more take {number(rest.cpu)} cpu, {bytes_text(rest.memory)} memory"
-    for one, own in (taken.exceeded or {}).items():
-        excess = excess_text(taken.parts[one], own, UNITS)
-        yield f"no join tree fits into the limits of {one} itself: {excess}"
+    for one, (needed, own) in taken.exceeded.items():
+        yield f"no join tree fits into the limits of {one} itself: {excess_text(needed, own, UNITS)}"
     yield from _missing_text(taken)
+    if taken.is_cut:
+        yield CUT_SHORT
 
 
 def _missing_text(taken: Taken) -> Iterator[str]:

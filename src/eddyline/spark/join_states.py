@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from eddyline.log.results import StageResult
-from eddyline.planner.probing import Probing
+from eddyline.planner.probing import Orders
 from eddyline.spark.evaluate.batch import Batch, KeptState
 from eddyline.spark.evaluate.joining import expanded, life_of_states
 from eddyline.spark.spans import LOW
@@ -14,7 +14,7 @@ from eddyline.spark.stages import STATE, Stage
 
 
 def with_states(
-    stage: Stage, view: Batch, stored: Mapping[str, KeptState], had: StageResult, probing: Probing | None
+    stage: Stage, view: Batch, stored: Mapping[str, KeptState], had: StageResult, probing: Orders | None
 ) -> Batch | None:
     """The view of a stage that writes or reads states; `stored` are those of this batch, `had` is its own log before.
 

@@ -12,15 +12,19 @@ gives up what another needs. If what is at work no longer fits, all change at on
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eddyline.errors import EddylineError
+from eddyline.planner.budget import FOR_ALL, FOR_CHANGES, Budget
 from eddyline.planner.cost import Limits, Resources
-from eddyline.planner.division import Divided, Division, Member, Missing, divide, used_by, with_state, worth
-from eddyline.planner.tree import JTree
+from eddyline.planner.division import Divided, Missing, divide
+from eddyline.planner.member import Division, Member, Taking, holds, used_by, worth
+from eddyline.planner.tree import JTree, with_state
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
+from eddyline.spark.join_identity import JoinedSet
 from eddyline.spark.standing import Standing
 
 #: the planner is asked once in so many batches, and of the debt so much is left at its next question
@@ -29,8 +33,6 @@ _EVERY, _FADING = 4, 0.9
 _PLANNING = 0.05
 #: trees must be better by this part of those at work to be worth a thought: estimates are no better than that
 _BETTER = 0.1
-#: where nothing is left
-_LITTLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Taken:
     limits: Limits
     parts: Mapping[str, Resources]
     missing: Missing | None = None
-    exceeded: Mapping[str, Limits] | None = None  # by query, its own limits that it exceeds
+    exceeded: Mapping[str, tuple[Resources, Limits]] = field(default_factory=dict)  # what a query needs, and may
+    is_cut: bool = False  # whether the search for trees was ended before its end
 
     @property
     def used(self) -> Resources:
@@ -49,7 +52,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Beside:
-    """What others leave for a join: sets of its inputs that they keep, and what is left of the limits."""
+    """What others leave for a join: sets of its inputs that they keep, and what is left of the limits for all."""
 
     free: frozenset[int]
     left: Limits
@@ -66,6 +69,7 @@ class JoinsTogether:
         self._debt = 0.0
         self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
         self._batches = self._asked = self._pause = 0
+        self._next = 0  # which of them is tried first when it is asked again
 
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
         """Say by which trees joins are to run; those with lanes of their own share nothing but their inputs."""
@@ -96,22 +100,16 @@ class JoinsTogether:
         alone, limits = {query.name for query in aside}, self.allowed().limits
         members = _members(joins, alone)
         others = [member for member in members if member.name != name]
-        trees = [joins[member.name].tree for member in others]
+        taking = Taking(others, [joins[member.name].tree for member in others])
         (own,) = (member for member in members if member.name == name)
-        kept = {key for member, tree in zip(others, trees, strict=True) for key in member.keys(tree).values()}
-        taken = used_by(others, trees).used
-        left = Limits(
-            min(own.own.cpu, max(limits.cpu - taken.cpu, _LITTLE)),
-            min(own.own.memory, max(limits.memory - taken.memory, _LITTLE)),
-        )
-        return Beside(own.free(kept, own.sets()), left, len(others))
+        return Beside(own.free(taking.kept, own.sets()), limits.left(taking.used), len(others))
 
     def _weigh(self, joins: Mapping[str, JoinAtWork], alone: set[str], since: int) -> None:
         members, limits = _members(joins, alone), self.allowed().limits
         at_work = list(joins.values())
         now = used_by(members, [join.tree for join in at_work])
-        found = divide(members, limits, now.trees)
-        if not _hold(members, limits, now):
+        found = divide(members, limits, now.trees, Budget.of_steps(FOR_ALL))
+        if not holds(members, limits, now):
             self._debt = 0.0
             better = worth(members, found.division, limits)[0] < worth(members, now, limits)[0] * (1 - _BETTER)
             if found.missing is None or better:
@@ -130,16 +128,27 @@ class JoinsTogether:
         best: Division,
         since: int,
     ) -> Division:
-        for at, (join, tree) in enumerate(zip(joins, best.trees, strict=True)):
+        budget = Budget.of_steps(FOR_CHANGES)
+        members = [member.within(budget) for member in members]
+        for join in joins:
+            join.debt *= _FADING
+        changing = [at for at, tree in enumerate(best.trees) if tree != now.trees[at]]
+        later = [at for at in changing if at >= self._next]  # who had no turn the last time comes first
+        for at in (*later, *(at for at in changing if at < self._next)):
+            if budget.is_spent:
+                self._next = at
+                break
+            join, tree = joins[at], best.trees[at]
             tried = used_by(members, _with(now.trees, at, tree))
             gain = now.used.cpu - tried.used.cpu
-            join.debt *= _FADING
-            if tree == now.trees[at] or not _hold(members, limits, tried):
+            if not holds(members, limits, tried):
                 continue
             if gain > _BETTER * members[at].model.of(now.trees[at]).cpu:
                 join.debt += gain * since * join.seconds_of_batch
                 if join.debt >= _price(members, now, tried, [at]):
                     now = self._change(joins, [at], now, tried)
+        else:
+            self._next = 0
         return now
 
     def _change_together(
@@ -165,43 +174,60 @@ class JoinsTogether:
 
 def _members(joins: Mapping[str, JoinAtWork], alone: set[str]) -> list[Member]:
     """The joins as the planner sees them."""
-    return [_member(name, join, name in alone, list(joins.values())) for name, join in joins.items()]
+    stored = _Stored(joins.values())
+    return [_member(name, join, name in alone, stored) for name, join in joins.items()]
 
 
-def _member(name: str, join: JoinAtWork, alone: bool, all_joins: Sequence[JoinAtWork]) -> Member:
+def _member(name: str, join: JoinAtWork, alone: bool, stored: _Stored) -> Member:
     key = join.identity.key
-    others = [other for other in all_joins if other is not join]
 
     def inputs_only(mask: int) -> Hashable | None:
         return None if mask & (mask - 1) else key(mask)
 
     fixed = None if join.written is None else join.tree
-    more = () if alone else tuple(dict.fromkeys(mask for other in others for mask in _like(join, other)))
-    return Member(name, join.model(), join.own, fixed, join.of.storing, inputs_only if alone else key, more)
+    more = () if alone else tuple(stored.like(join))
+    return Member(name, join.model(), join.own, fixed, inputs_only if alone else key, more)
 
 
-def _like(join: JoinAtWork, other: JoinAtWork) -> list[int]:
-    """The sets of a join that are the same as those that another stores."""
-    states = (other.identity.joined(state) for state in other.tree.states())
-    return [mask for found in states if found is not None for mask in join.identity.like(found)]
+class _Stored:
+    """The joined sets that joins store, found by the inputs that they join: most joins have nothing in common."""
+
+    def __init__(self, joins: Iterable[JoinAtWork]) -> None:
+        self._by_input: dict[str, dict[str, tuple[JoinedSet, list[JoinAtWork]]]] = {}
+        for join in joins:
+            for state in join.tree.states():
+                self._add(join, join.identity.joined(state))
+
+    def _add(self, join: JoinAtWork, found: JoinedSet | None) -> None:
+        if found is not None:
+            same = self._by_input.setdefault(found.texts[0], {})
+            same.setdefault(found.key, (found, []))[1].append(join)
+
+    def like(self, join: JoinAtWork) -> list[int]:
+        """The sets of a join that are the same as those that others store."""
+        masks: dict[int, None] = {}
+        for text in join.identity.texts:
+            for found, owners in self._by_input.get(text, {}).values():
+                if any(owner is not join for owner in owners):
+                    masks |= dict.fromkeys(join.identity.like(found))
+        return list(masks)
 
 
 def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
-    """A join of which nothing was seen yet reads the states that others keep: they cost nothing more."""
-    for join in joins:
-        if join.written is not None or join.observed.is_enough or join.changes:
+    """A join of which nothing was seen yet reads the states that others keep: they cost nothing more.
+
+    One with a limit of memory of its own does not: they count, and nobody knows yet whether they fit.
+    """
+    new = [join for join in joins if join.written is None and not join.observed.is_enough and not join.changes]
+    stored = _Stored(joins if new else ())
+    for join in new:
+        if not math.isinf(join.own.memory):
             continue
-        others = (other for other in joins if other is not join)
-        masks = {mask for other in others for mask in _like(join, other) if mask != join.tree.mask}
+        masks = [mask for mask in stored.like(join) if mask != join.tree.mask]
         for mask in sorted(masks, key=int.bit_count, reverse=True):
             states = join.tree.states()
             if not any(state & mask and state & ~mask and mask & ~state for state in states):
                 join.tree = join.of.storing(with_state(join.tree, mask))
-
-
-def _hold(members: Sequence[Member], limits: Limits, division: Division) -> bool:
-    own = all(one.own.allow(used) for one, used in zip(members, division.parts, strict=True))
-    return own and limits.allow(division.used)
 
 
 def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:
@@ -210,8 +236,7 @@ def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:
 
 def _price(members: Sequence[Member], now: Division, to: Division, which: Sequence[int]) -> float:
     """Seconds that it takes to make the states that nobody has."""
-    pairs = zip(members, now.trees, strict=True)
-    there = {key for member, tree in pairs for key in member.keys(tree).values()}
+    there = Taking(members, now.trees).kept
     made: set[Hashable] = set()
     total = 0.0
     for at in which:
@@ -226,5 +251,9 @@ def _price(members: Sequence[Member], now: Division, to: Division, which: Sequen
 
 def _taken(members: Sequence[Member], now: Division, found: Divided) -> Taken:
     parts = {one.name: used for one, used in zip(members, now.parts, strict=True)}
-    exceeded = {one.name: one.own for one in members if not one.own.allow(parts[one.name])}
-    return replace(Taken(found.limits, parts, found.missing), exceeded=exceeded)
+    exceeded = {
+        one.name: (one.needs(tree), one.own)
+        for one, tree in zip(members, now.trees, strict=True)
+        if not one.may_run_by(tree)
+    }
+    return Taken(found.limits, parts, found.missing, exceeded, found.is_cut)

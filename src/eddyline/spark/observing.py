@@ -13,11 +13,11 @@ from eddyline.errors import EddylineError
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.sheet import Sheet
 from eddyline.kernels.task import Work, answered
-from eddyline.planner.graph import JoinGraph
+from eddyline.planner.graph import JoinGraph, mask_of
 from eddyline.planner.multi_join import MultiJoin, multi_join
 from eddyline.planner.statistics import Statistics
 from eddyline.spark.evaluate.batch import Batch
-from eddyline.spark.evaluate.sampling import ALL, FOUND, WHAT, sampling
+from eddyline.spark.evaluate.sampling import ALL, FOUND, WHAT, is_sampled, sampling
 from eddyline.spark.join_inputs import JoinInputs, window_of
 from eddyline.spark.spans import LOW
 
@@ -190,8 +190,9 @@ class Observed:
 
     @property
     def is_enough(self) -> bool:
-        """Whether a plan could be made of what was seen."""
-        pairs = [c for c in self.join.conditions if c.inputs.bit_count() == 2]
+        """Whether a plan could be made of what was seen. What can never be seen is assumed."""
+        sampled = mask_of(at for at, one in enumerate(self.join.inputs) if is_sampled(window_of(one)))
+        pairs = [c for c in self.join.conditions if c.inputs.bit_count() == 2 and not c.inputs & ~sampled]
         return self.batches >= 2 and all(sql_text(c.expr) in self.selectivities for c in pairs)
 
     def rates(self) -> dict[str, float]:

@@ -13,10 +13,10 @@ _MOST = 64
 
 class Routes:
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, Knowledge]] = {}  # by stage, then by what tuples are routed for
+        self.by_stage: dict[str, dict[str, Knowledge]] = {}  # by stage, then by what tuples are routed for
 
     def known(self, stage: str) -> Mapping[str, Knowledge]:
-        return self._known.get(stage, {})
+        return self.by_stage.get(stage, {})
 
     def taken(self, references: Iterable[Reference]) -> list[Reference]:
         """Take in what is reported; gives the other references."""
@@ -25,7 +25,7 @@ class Routes:
             if not reference.reports:
                 others.append(reference)
                 continue
-            mine = self._known.setdefault(reference.stage, {})
+            mine = self.by_stage.setdefault(reference.stage, {})
             for name, report in reference.reports.items():
                 if report.learned is not None:
                     mine.pop(name, None)
@@ -35,4 +35,4 @@ class Routes:
         return others
 
     def forget(self, stage: str) -> None:
-        self._known.pop(stage, None)
+        self.by_stage.pop(stage, None)

@@ -14,16 +14,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-from eddyline.algebra.expression import Column, Expr, TypedExpr
+from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.log.results import StageResult
 from eddyline.planner.graph import mask_of, members
 from eddyline.planner.probing import Probing
 from eddyline.planner.tree import JTree, leaf, node
 from eddyline.spark.evaluate.batch import Clock
 from eddyline.spark.join_at_work import JoinAtWork
-from eddyline.spark.join_identity import SHARED, JoinedSet, SharedInputs, Traced, text_of
+from eddyline.spark.join_identity import SHARED, JoinedSet, SharedInputs, text_of
 from eddyline.spark.join_inputs import Condition, JoinInputs, JoinNode, SharedLog, joined_plan, state_stage
 from eddyline.spark.stages import Stage
 from eddyline.spark.standing import Standing
@@ -119,8 +118,6 @@ class SharedStates:
             place: stage for place, stage in self._stages.items() if place[0] in {x.name for x, _ in logs.values()}
         }
         self.standing.stages = [self._stage(one, logs) for one in sorted(wanted.values(), key=_size)]
-        for gone in set(self.standing.memory) - {stage.name for stage in self.standing.stages}:
-            del self.standing.memory[gone]
         self.users = {logs[key][0].name: tuple(dict.fromkeys(one.users)) for key, one in wanted.items()}
         self._probing = {logs[key][0].name: (one.join, one.found.inputs) for key, one in wanted.items()}
         for query, join in joins:
@@ -167,9 +164,9 @@ class SharedStates:
         below = {}
         for child in _stored(one.tree):
             key = identity.key(child.mask)
-            if key in logs:
+            if key is not None and key in logs:
                 mask = _positions(one.found, child.mask)
-                below[mask] = _below(one, log, child, logs[cast(str, key)][0])
+                below[mask] = _below(one, log, child, logs[key][0])
         tree = _turned(one.tree, one.found)
         own = SharedLog(log.name, tuple(range(sum(map(len, log.columns)))))
         shared = ((tree.mask, own), *below.items())
@@ -214,11 +211,7 @@ def _own_columns(identity: SharedInputs, mask: int) -> list[Columns]:
     """What a join shows of each input of a set."""
     found = identity.joined(mask)
     assert found is not None
-    return [{text_of(expr): expr for expr in _traced(identity, at).columns} for at in found.inputs]
-
-
-def _traced(identity: SharedInputs, at: int) -> Traced:
-    return cast(Traced, identity.inputs[at])
+    return [{text_of(expr): expr for expr in identity.traced(at).columns} for at in found.inputs]
 
 
 def _columns_below(one: _Wanted, columns: Sequence[Columns], child: JTree) -> list[Columns]:
@@ -244,9 +237,7 @@ def _shared(identity: SharedInputs, mask: int, log: _Log) -> SharedLog:
     found = identity.joined(mask)
     assert found is not None
     places = [
-        log.place(found.inputs.index(at), text_of(expr))
-        for at in members(mask)
-        for expr in _traced(identity, at).columns
+        log.place(found.inputs.index(at), text_of(expr)) for at in members(mask) for expr in identity.traced(at).columns
     ]
     return SharedLog(log.name, tuple(places))
 
@@ -266,16 +257,16 @@ def _inputs(one: _Wanted, log: _Log, columns: Sequence[Columns]) -> JoinInputs:
     """The inputs of a joined set with all columns that its log has, under names of their own."""
     identity, order = one.join.identity, one.found.inputs
     inputs = tuple(
-        _traced(identity, at).showing(f"s{place}", [columns[place][text] for text in log.columns[place]])
+        identity.traced(at).showing(f"s{place}", [columns[place][text] for text in log.columns[place]])
         for place, at in enumerate(order)
     )
 
-    def renamed(at: int, expr: TypedExpr) -> Expr:
+    def renamed(at: int, expr: TypedExpr) -> TypedExpr:
         place = order.index(at)
         return Column(f"v{log.columns[place].index(text_of(expr))}", expr.type, f"s{place}")
 
     conditions = tuple(
-        Condition(cast(TypedExpr, identity.rewritten(c.expr, renamed)), _positions(one.found, c.inputs))
+        Condition(identity.rewritten(c.expr, renamed), _positions(one.found, c.inputs))
         for c in identity.conditions(mask_of(order))
     )
     plan = joined_plan(inputs, [c.expr for c in conditions])

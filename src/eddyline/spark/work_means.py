@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from eddyline.log.results import Results
 from eddyline.log.storage import Storage
-from eddyline.planner.probing import Probing
+from eddyline.planner.probing import Orders
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.evaluate.frames import Frames
 from eddyline.spark.evaluate.members import Members
 from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.routes import Routes
 from eddyline.spark.shared_states import SharedStates
-from eddyline.spark.stages import Stage
+from eddyline.spark.stages import Stage, numbered_by
 from eddyline.spark.standing import Standing
 from eddyline.spark.stretches import Stretch, Stretches
 from eddyline.spark.tables import Tables
@@ -50,6 +50,14 @@ class Means:
     points: Mapping[str, int]  # by query, how many ticks back a connection point wants it to be corrected from slices
     lookups: Lookups
 
+    def forget_what_is_gone(self, queries: Sequence[Standing]) -> None:
+        """What was learned of stages that are no more: states of join trees come and go while their queries stand."""
+        standing = {stage.name for query in queries for stage in query.stages}
+        learned: list[dict[str, Any]] = [self.refused, self.routes.by_stage, *(query.memory for query in queries)]
+        for known in learned:
+            for name in [name for name in list(known) if numbered_by(name) not in standing]:
+                del known[name]
+
 
 @dataclass(frozen=True)
 class Way:
@@ -59,7 +67,7 @@ class Way:
     stretch: Stretch
     stages: Sequence[Stage]
     members: Members | None
-    probing: Probing | None  # how its join is to be made
+    probing: Orders | None  # how its join is to be made
     tree: str = ""  # by which it is made
 
 
@@ -71,7 +79,7 @@ class Shared:
     stretch: Stretch
     kept: Sequence[str]  # all that there are, wanted or not
     readers: Mapping[str, tuple[str, ...]]
-    probings: Mapping[str, Probing | None]
+    probings: Mapping[str, Orders | None]
 
     @property
     def states(self) -> Sequence[str]:
@@ -81,7 +89,7 @@ class Shared:
         """The queries that read a state, or one that is made of it; none if it is no state of these."""
         return self.readers.get(state, ())
 
-    def probing(self, state: str) -> Probing | None:
+    def probing(self, state: str) -> Orders | None:
         return self.probings.get(state)
 
 
@@ -90,10 +98,10 @@ def shared_of(states: SharedStates, results: Results, stretches: Stretches) -> S
     probings = {stage.name: states.probing(stage.name) for stage in states.stages}
     stretch = stretches.after(results.last.position, states.standing)
     kept = SharedStates.kept(results.stages)
-    return Shared(states.standing, stretch, kept, states.users, cast("dict[str, Probing | None]", probings))
+    return Shared(states.standing, stretch, kept, states.users, probings)
 
 
-def probing_of(query: Standing) -> Probing | None:
+def probing_of(query: Standing) -> Orders | None:
     return None if query.join is None else query.join.probing
 
 

@@ -20,7 +20,7 @@ from eddyline.spark.spans import EVERYTHING, HIGH, LOW, NOTHING, Spans
 from eddyline.spark.tags.made import said_by, satisfied, text_of
 
 if TYPE_CHECKING:
-    from eddyline.planner.probing import Probing
+    from eddyline.planner.probing import Orders
     from eddyline.spark.evaluate.asked import Waiting
     from eddyline.spark.join_inputs import JoinNode
 
@@ -106,7 +106,7 @@ class Batch:
     slices: KeptSlices | None = None  # what earlier batches have kept of an aggregation
     states: Mapping[str, KeptState] = field(default_factory=dict)  # by name, what its join tree has stored
     join: JoinNode | None = None  # how its join runs, if by states that are there
-    probing: Probing | None = None  # in which orders its parts probe each other; None while nobody knows
+    probing: Orders | None = None  # in which orders its parts probe each other; None while nobody knows
     #: of a join whose answers are corrected by what revised tuples change: its inputs, or the states that have them
     differences: JoinNode | None = None
     edges: Spans | None = None  # of its answer, the ticks at which lives that begin or end are all that matters

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eddyline.algebra.expression import Expr
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.window import RangeWindow
@@ -201,9 +202,9 @@ def _rows_of(node: JoinNode, batch: Batch) -> int:
 # -- joining ----------------------------------------------------------------------------------------------------------
 
 
-def _text(node: JoinNode, expr: object) -> str:
+def _text(node: JoinNode, expr: Expr) -> str:
     names = names_of(node.of.schema, [f"c{i}" for i in range(len(node.of.schema))])
-    return spark_sql(expr, names)  # type: ignore[arg-type]
+    return spark_sql(expr, names)
 
 
 def _joined(node: JoinNode, parts: Sequence[Part], batch: Batch, weighted: bool, first: int | None = None) -> Frame:

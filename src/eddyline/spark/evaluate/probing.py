@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eddyline.algebra.expression import Call, Expr
-from eddyline.planner.probing import Probing
+from eddyline.planner.probing import Orders
 from eddyline.spark.join_inputs import JoinInputs
 
 
-def beginning(parts: tuple[int, ...], probing: Probing | None) -> int:
+def beginning(parts: tuple[int, ...], probing: Orders | None) -> int:
     """With which part to begin where all of them are joined as they stand."""
     return 0 if probing is None else probing.beginning(parts)
 
 
-def probes(join: JoinInputs, parts: tuple[int, ...], first: int, probing: Probing | None) -> Sequence[int]:
+def probes(join: JoinInputs, parts: tuple[int, ...], first: int, probing: Orders | None) -> Sequence[int]:
     """The parts behind the first, as the planner wants it in this batch.
 
     While nothing was seen, each comes as soon as most is known of what must be equal to it, and the kernel may have it

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.node import Operator
 from eddyline.algebra.printing import sql_text
 from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
 from eddyline.log.segment import Segment
@@ -58,9 +60,7 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
     drawn: dict[int, float] = {}
     for at, operator in enumerate(join.inputs):
         window = window_of(operator)
-        if not isinstance(window, TimeWindow | HopWindow | RangeWindow | Scan):
-            continue
-        if isinstance(window, Scan) and window.interval is not None:
+        if not is_sampled(window):
             continue
         view, part = batch, 1.0
         if isinstance(window, Scan):
@@ -93,6 +93,13 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
     for row in rows_[1:]:
         frame = frame.unionAll(row)
     return Sampling(frame, asked, drawn)
+
+
+def is_sampled(window: Operator) -> TypeGuard[TimeWindow | HopWindow | RangeWindow | Scan]:
+    """Whether the tuples of a window can be drawn: which are in it is told by their ticks, or it is a table."""
+    if isinstance(window, Scan):
+        return window.interval is None
+    return isinstance(window, TimeWindow | HopWindow | RangeWindow)
 
 
 _COUNTS = [f"CAST(count(*) AS BIGINT) AS {ALL}", f"CAST(sum(CASE WHEN _fits THEN 1 ELSE 0 END) AS BIGINT) AS {FOUND}"]
