@@ -35,9 +35,9 @@ DATA = Data(
 
 def test_what_was_said_is_taken_back(spark: object) -> None:
     sql = "".join(f"CREATE QUERY q{number} AS {query};\n" for number, query in enumerate(QUERIES, 1))
-    wanted = run(sql, DATA, 4).collected  # type: ignore[attr-defined]
+    wanted = run(sql, DATA, 3).collected  # type: ignore[attr-defined]
     with patch.dict(os.environ, EDDYLINE_KERNELS="off"):
-        answers, _ = spark_answers(sql, DATA, 4)
+        answers, _ = spark_answers(sql, DATA, 3)
     for number, query in enumerate(QUERIES, 1):
         said, expected = _said(answers, f"q{number}"), _said(wanted, f"q{number}")
         assert said == expected, query
