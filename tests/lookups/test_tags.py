@@ -39,7 +39,7 @@ QUERIES = [
 ]
 
 
-@settings(LAW, max_examples=20 * EXAMPLES)
+@settings(LAW, max_examples=15 * EXAMPLES)
 @given(
     lines(),
     st.sampled_from(QUERIES),

@@ -11,12 +11,9 @@ from laws.streams import Data, run
 from laws.test_spark import spark_answers
 
 QUERIES = [
-    "SELECT a, b FROM s WHERE a > 0",
-    "SELECT a, b FROM s [FROM NOW-2 TO NOW SLIDE 1 SEC]",
     "SELECT a, b FROM s [FROM NOW-1 TO NOW SLIDE 1 ROWS]",
     "SELECT a, b FROM s [RANGE 2 SEC]",
     "ISTREAM(SELECT a, b FROM s [FROM NOW-2 TO NOW SLIDE 2 SEC])",
-    "SELECT a, MIN(b) AS least FROM s [FROM NOW-2 TO NOW SLIDE 1 SEC] GROUP BY a",
 ]
 DATA = Data(
     [
