@@ -32,7 +32,7 @@ MOST_ROWS = 1_000_000
 #: the same where rows are put together as they are read: Spark's plan takes six times as long as a task for them
 MOST_GROUPED_ROWS = 4_000_000
 #: and for the stages of a join tree, which read the same rows once for each part that probes: Spark's plan, which does
-#: the same, took 40 times as long; also for other joins by equal keys, where it takes up to ten times as long
+#: the same, took 40 times as long; also for other joins by equal keys, which may be spilled
 MOST_JOINED_ROWS = 4_000_000
 #: and where each tuple is looked at by itself: a task has one segment then, which may be a large file of the user's
 MOST_SELECTED_ROWS = 4_000_000
