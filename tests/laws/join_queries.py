@@ -88,7 +88,7 @@ def joins(
 @st.composite
 def linear_joins(draw: st.DrawFn) -> str:
     """One that looks at each pair by itself, from the windows to the answer; some show a pair more than once."""
-    query = draw(joins(counts=(2, 2, 2, 3), kinds=("windows", "relation", "tuples", "tuples")))
+    query = draw(joins(counts=(2, 2, 2, 3), kinds=("windows", "relation", "tuples", "tuples", "tuples")))
     if draw(st.booleans()):
         query = re.sub(r"SELECT .*? FROM", "SELECT x1.a AS p1, 1 AS p2 FROM", query)
     above = draw(st.sampled_from(["", "", "SELECT p1, p1 + p2 AS q FROM ({}) WHERE p1 > 0", "{} ORDER BY p1"]))

@@ -32,7 +32,7 @@ MOST_ROWS = 1_000_000
 #: the same where rows are put together as they are read: Spark's plan takes six times as long as a task for them
 MOST_GROUPED_ROWS = 4_000_000
 #: and for the stages of a join tree, which read the same rows once for each part that probes: Spark's plan, which does
-#: the same, took 40 times as long; also for groups of what is joined by equal keys
+#: the same, took 40 times as long; also for other joins by equal keys, which may be spilled
 MOST_JOINED_ROWS = 4_000_000
 #: and where each tuple is looked at by itself: a task has one segment then, which may be a large file of the user's
 MOST_SELECTED_ROWS = 4_000_000
@@ -52,7 +52,7 @@ def most_rows(stage: Stage, corrects: bool = False, by_differences: bool = False
     operators = list(stage.plan.walk())
     joins = any(isinstance(op, WindowCrossProduct | WindowJoin) for op in operators)
     grouped = any(isinstance(op, WindowAggregation) for op in operators) or stage.kind == SLICES
-    if grouped and joins:  # of the pairs nothing is left but groups
+    if joins:
         return MOST_JOINED_ROWS if _is_joined_by_keys(stage.plan) else MOST_ROWS
     return MOST_GROUPED_ROWS if grouped else MOST_ROWS
 

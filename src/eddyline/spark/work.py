@@ -119,7 +119,7 @@ def _changes(stage: Stage, view: Batch, had: StageResult | None) -> _Changes | N
     if desired is None:
         return None
     extra = [key for key in desired.keys if key != T]
-    desired, said = difference.beside_changed(desired, _said(stage, view, desired, had), stage.kind == WINDOWS)
+    desired, said = difference.beside_changed(desired, _said(stage, view, desired, had))
     withheld = None
     if stage.revise is not None:
         view.looked.append(desired.again)

@@ -49,7 +49,9 @@ class Changed:
 
 def is_linear(plan: Operator, join: JoinInputs) -> bool:
     """Whether there is nothing between a join and the answer but what looks at each row by itself."""
-    plan = plan.inputs[0] if isinstance(plan, RStream | RelationChanges) else plan
+    if not isinstance(plan, RStream | RelationChanges):
+        return False
+    (plan,) = plan.inputs
     while plan is not join.node:
         if isinstance(plan, WindowSort) and (plan.limit is not None or plan.offset):
             return False
@@ -150,21 +152,15 @@ def nothing_like(rows: Frame, width: int) -> Frame:
 # -- beside what was said ---------------------------------------------------------------------------------------------
 
 
-def said_of_changed(said: Frame, changed: Changed, again: Spans, width: int, whole: bool) -> Frame:
-    """What was said of windows: of those whose changes are told by differences only the rows that have changed.
-
-    `whole`: all rows of the windows that have changed, because these are said as a whole.
-    """
+def said_of_changed(said: Frame, changed: Changed, again: Spans, width: int) -> Frame:
+    """What was said of windows: of those whose changes are told by differences only the rows that have changed."""
     assert changed.rows is not None
     here = said if not again - changed.at else said.where(changed.at.condition(TICK))
     columns = columns_of(width)
-    if whole:
-        wanted = changed.rows.selectExpr(f"{T} AS {TICK}").distinct()
-        found = here.join(few(wanted), TICK, "left_semi")
-    else:  # each of them is there once, so none is found twice
-        wanted = changed.rows.selectExpr(f"{T} AS _wt", *(f"{name} AS _w{name}" for name in columns))
-        alike = " AND ".join([f"{TICK} = _wt", *(f"{name} <=> _w{name}" for name in columns)])
-        found = joined(here, few(wanted), alike).select(*said.columns)
+    # each of them is there once, so nothing is found twice
+    wanted = changed.rows.selectExpr(f"{T} AS _wt", *(f"{name} AS _w{name}" for name in columns))
+    alike = " AND ".join([f"{TICK} = _wt", *(f"{name} <=> _w{name}" for name in columns)])
+    found = joined(here, few(wanted), alike).select(*said.columns)
     return found if here is said else found.unionAll(said.where(f"NOT {changed.at.condition(TICK)}"))
 
 

@@ -140,15 +140,10 @@ def desired_windows(plan: Operator, batch: Batch) -> Desired | None:
     scope = scope_of(plan, batch, with_next=False, numbered=True)
     if not scope.places:
         return None
-    changed = changed_windows(plan, batch, scope.again)
-    places = scope.places - changed.at
-    if not places:
-        return _only_changed(changed, scope, len(plan.schema), batch)
-    made = windows(plan, batch, places, scope.by)
+    made = windows(plan, batch, scope.places, scope.by)
     created = _order_of_creation(plan, made.keys) if scope.by == TICKS else made.keys
     place = _place(scope.by)
-    found = Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
-    return _with_changed(found, changed)
+    return Desired(made.rows, made.keys, made.width, scope.again, place, made.listed, made.grid, created=created)
 
 
 def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,24 +156,6 @@ def _order_of_creation(plan: Operator, keys: tuple[str, ...]) -> tuple[str, ...]
     return (f"{T} DESC" if backward else T, *(key for key in keys if key != T))
 
 
-def _only_changed(
-    changed: Changed, scope: Scope, width: int, batch: Batch, order: tuple[str, ...] = ()
-) -> Desired | None:
-    """Where all that is to be looked at is told by differences; None if nothing can have changed."""
-    if changed.rows is None:
-        return None
-    listed = batch.frames.range(0, 0).selectExpr(f"id AS {T}")
-    rows = nothing_like(changed.rows, width)
-    place = _place(scope.by)
-    return Desired(rows, (T,), width, scope.again, place, listed, order=order, created=(T,), changed=changed)
-
-
-def _with_changed(found: Desired, changed: Changed) -> Desired:
-    if changed.rows is None:  # then nothing was said that matters
-        return replace(found, again=found.again - changed.at)
-    return replace(found, changed=changed)
-
-
 def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired | None:
     """For RSTREAM, ISTREAM and DSTREAM of windows; None if the batch changes nothing."""
     compares = not isinstance(plan, RStream)
@@ -189,10 +166,12 @@ def desired_stream(plan: RStream | IStream | DStream, batch: Batch) -> Desired |
         changed = changed_windows(plan.input, batch, scope.again)
         places = scope.places - changed.at
         if not places:
-            return _only_changed(changed, scope, len(plan.schema), batch, _order(plan))
+            return _only_changed(plan, changed, scope.again)
         made = _begun(windows(plan.input, batch, places, scope.by), batch)
         found = Desired(made.rows, made.keys, made.width, scope.again, _place(scope.by), order=_order(plan))
-        return _with_changed(found, changed)
+        if changed.rows is None:  # then nothing was said there that matters
+            return replace(found, again=scope.again - changed.at)
+        return replace(found, changed=changed)
     earlier = scope.places.mapped(lambda low, high: (_one_before(plan.input, batch, low, scope.by), high))
     made = _begun(windows(plan.input, batch, earlier, scope.by), batch)
     if any(isinstance(operator, MemberWindow) for operator in plan.walk()):
@@ -286,7 +265,7 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     ticks = touched - told.at
     again = (touched if isinstance(plan, RStream) and told.rows is not None else ticks).within(LOW, batch.before.closed)
     if not ticks:
-        return _told_of_relation(plan, told, again)
+        return _only_changed(plan, told, again)
     asked = Asked(ticks.grown(before=1).within(batch.start, batch.now.closed))
     width = len(plan.schema)
     view = batch
@@ -307,8 +286,8 @@ def desired_relation(plan: Operator, batch: Batch) -> Desired | None:
     return Desired(rows, (T,), width, again, T, order=_order(plan))
 
 
-def _told_of_relation(plan: Operator, told: Changed, again: Spans) -> Desired | None:
-    """Where all changes of a relation are told by differences."""
+def _only_changed(plan: Operator, told: Changed, again: Spans) -> Desired | None:
+    """Where all that is to be looked at is told by differences; None if nothing can have changed."""
     width = len(plan.schema)
     if told.rows is None:
         return None

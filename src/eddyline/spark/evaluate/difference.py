@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from eddyline.algebra.sharing import QUERY
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
-from eddyline.spark.evaluate.changed_rows import MORE, Changed, rows_after, said_of_changed
+from eddyline.spark.evaluate.changed_rows import rows_after, said_of_changed
 from eddyline.spark.evaluate.desired import FOUNDED, Desired
 from eddyline.spark.evaluate.frames import Frame, grouped
 from eddyline.spark.evaluate.tuples import NET
@@ -32,21 +32,14 @@ class Said:
     numbers: Frame | None = None  # of a query class whose members count for themselves: `_query` and `_last`
 
 
-def beside_changed(desired: Desired, said: Said, whole: bool) -> tuple[Desired, Said]:
-    """Where changes are told by differences: only those rows that have changed, as they were and as they should be.
-
-    `whole`: all rows of their windows, which become what they should be when these are compared.
-    """
+def beside_changed(desired: Desired, said: Said) -> tuple[Desired, Said]:
+    """Where changes are told by differences: only those rows that have changed, as they were and as they should be."""
     changed = desired.changed
     if changed is None:
         return desired, said
-    rows = said.rows
-    if rows is not None:
-        rows = said_of_changed(rows, changed, desired.again, desired.width, whole)
-    if not whole:
-        after = rows_after(changed, rows, desired.width)
-        desired = replace(desired, rows=desired.rows.select(*after.columns).unionAll(after))
-    return desired, replace(said, rows=rows)
+    rows = None if said.rows is None else said_of_changed(said.rows, changed, desired.again, desired.width)
+    after = rows_after(changed, rows, desired.width)
+    return replace(desired, rows=desired.rows.select(*after.columns).unionAll(after)), replace(said, rows=rows)
 
 
 def stream_difference(desired: Desired, said: Said, member: str | None = None) -> Frame:
@@ -155,14 +148,13 @@ def window_difference(desired: Desired, said: Said, member: str | None = None) -
 
 def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: list[str], member: str | None) -> Frame:
     assert said.rows is not None and desired.listed is not None
-    changed = desired.changed
     old = said.rows.selectExpr(
         *(f"{TICK} AS {T}" if key == T else key for key in keys),
         *([] if T in keys else [f"{TICK} AS {T}"]),
         NUMBER,
         HEADER,
         *columns,
-        f"{_stays(changed)} AS _new",
+        "0 AS _new",
         f"CAST({DIFF} AS INT) AS _old",
     )
     blank = "CAST(NULL AS BIGINT)"
@@ -173,9 +165,6 @@ def _revised_windows(desired: Desired, said: Said, keys: list[str], columns: lis
         *desired.head, f"{blank} AS {NUMBER}", f"true AS {HEADER}", "1 AS _new", "0 AS _old"
     )
     both = old.unionByName(new).unionByName(heads, allowMissingColumns=True)
-    if changed is not None and changed.rows is not None:
-        none = [f"{blank} AS {NUMBER}", f"false AS {HEADER}"]
-        both = both.unionByName(changed.rows.selectExpr(T, *none, *columns, *_COMES))
     # a row of a window says its tick only through the header, so that a window can move
     counted = both.selectExpr("*", f"CASE WHEN {HEADER} THEN {T} END AS _head_tick")
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old", f"max({NUMBER}) AS {NUMBER}"]
@@ -240,26 +229,15 @@ def member_difference(desired: Desired, said: Said, start: int) -> Frame:
         rows = desired.rows.selectExpr(T, f"1 AS {DIFF}", f"false AS {HEADER}", *columns)
         return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
     old = said.rows.where(f"NOT {HEADER}").selectExpr(
-        f"{TICK} AS {T}", *columns, f"{_stays(desired.changed)} AS _new", f"CAST({DIFF} AS INT) AS _old"
+        f"{TICK} AS {T}", *columns, "0 AS _new", f"CAST({DIFF} AS INT) AS _old"
     )
     both = desired.rows.selectExpr(T, *columns, "1 AS _new", "0 AS _old").unionAll(old)
-    if desired.changed is not None and desired.changed.rows is not None:
-        both = both.unionAll(desired.changed.rows.selectExpr(T, *columns, *_COMES))
     sums = ["CAST(sum(_new) AS INT) AS _new", "CAST(sum(_old) AS INT) AS _old"]
     net = grouped(both, [T, *columns], sums).where("_new > 0 OR _old > 0")
     judged = net.selectExpr("*", f"max(_new <> _old) OVER (PARTITION BY {T}, {columns[-1]}) AS _changed")
     copies = judged.where("_changed").selectExpr(T, *columns, "_old", "explode(sequence(1, _old + _new)) AS _copy")
     rows = copies.selectExpr(T, f"IF(_copy > _old, 1, -1) AS {DIFF}", f"false AS {HEADER}", *columns)
     return rows.unionByName(heads, allowMissingColumns=True).selectExpr(*final)
-
-
-#: rows of differences beside those that were said
-_COMES = (f"CAST({MORE} AS INT) AS _new", "0 AS _old")
-
-
-def _stays(changed: Changed | None) -> str:
-    """How often a row stands that was said: where only differences are known, as often as before but for these."""
-    return "0" if changed is None else f"CASE WHEN {changed.at.condition(TICK)} THEN CAST({DIFF} AS INT) ELSE 0 END"
 
 
 def _window_numbers(desired: Desired, listed: Frame, count: int) -> Frame:
