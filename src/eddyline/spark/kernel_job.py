@@ -149,7 +149,7 @@ def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> 
     statement = made.statement()
     few = _opened_rows(sheet, view, had) <= _FEW_ROWS and not stage.tables and not sheet.found
     grouping = None if few else sheet.grouping(made)
-    corrects = corrects_tuples(stage, view, had)
+    corrects = stage.kind == LINEAR and corrects_tuples(stage, view, had)
     by_row = stage.kind == LINEAR and not corrects and _only_found(statement, sheet, view)
     return replace(
         outline,
