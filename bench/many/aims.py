@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bench.many.queries import ALERTS, RANGES, SLIDING
+from bench.many.queries import ALERTS, RANGES, SLIDING, STREAMED
 
 #: in the JSON a run is found under the name of its kind, of its side and its size
 Results = dict[str, Any]
@@ -59,7 +59,8 @@ def aims(results: Results) -> list[Aim]:
         found.append(
             Aim(f"10 k selections out of reach of ({letter})", "yes", None, not within if known else None, shown)
         )
-    found.append(_against(results, RANGES.name, "one selection ÷ (a)", "each", 1, 2))
+    found.append(_against(results, STREAMED.name, "one selection ÷ (a), in small batches", "each", 1, 2))
+    found.append(_against(results, RANGES.name, "one selection ÷ (a), in one batch", "each", 1, 2))
     found += _growth(results)
     ten, many = (_seconds(results, SLIDING.name, size) for size in (10, 10_000))
     found.append(

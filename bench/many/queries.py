@@ -1,4 +1,4 @@
-"""The standing queries: five kinds, and the constants that make so many queries of each.
+"""The standing queries: six kinds, and the constants that make so many queries of each.
 
 With N queries a tuple satisfies min(N/20, 5) of them on average (those with a symbol: min(N/2S, 5) for S symbols): one
 query takes a twentieth of the stream; from a hundred on all of them together give five answers to a tuple, so
@@ -33,15 +33,18 @@ class Kind:
     by_symbol: bool = False
     windows: tuple[tuple[int, int], ...] = ()
     matches: float = MATCHES  # answers to a tuple at most
+    cuts: int = 1  # its micro-batches, where the others have one
 
 
 RANGES = Kind("range selections", 1_000_000)
+#: whatever a micro-batch costs by itself counts sixteen times
+STREAMED = Kind("selection in small batches", 1, cuts=16)
 #: of more than 50,000 each would be narrower than the grid of the prices
 ALERTS = Kind("alerts that are rare", 10_000, matches=1 / 20)
 SYMBOLS = Kind("symbol selections", 1_000_000, by_symbol=True)
 SLIDING = Kind("sliding aggregates", 10_000, windows=(FIXED,))
 VARIED = Kind("aggregates over mixed windows", 10_000, windows=MIXED)
-KINDS = {kind.name: kind for kind in (RANGES, ALERTS, SYMBOLS, SLIDING, VARIED)}
+KINDS = {kind.name: kind for kind in (RANGES, STREAMED, ALERTS, SYMBOLS, SLIDING, VARIED)}
 
 
 def name(number: int) -> str:

@@ -25,7 +25,7 @@ def show(results: dict[str, Any], console: Console) -> None:
     setting = results["setting"]
     sides = setting["sides"]
     for kind, found in results["kinds"].items():
-        size = f"{setting['rows']:,} tuples, batches of {setting['batch_rows']:,}"
+        size = f"{setting['rows']:,} tuples, batches of {found['batch_rows']:,}"
         table = Table("queries", title=f"{kind}: tuples/s ({size})", title_justify="left")
         others = [side for side in sides if side != "eddyline" and "eddyline" in sides]
         for side in sides:

@@ -47,19 +47,21 @@ class Bench:
     def __init__(self, options: argparse.Namespace, work: Path, step: Step) -> None:
         self._options, self._work, self._step = options, work, step
         self.cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._ticks = self._data("ticks", options.rows)
+        self._ticks = {
+            cuts: self._data(f"ticks-{cuts}", options.rows, cuts) for cuts in {kind.cuts for kind in options.kinds}
+        }
         self._warm = self._data("warm", max(1_000, options.rows // 10))
-        self._table = self._ticks.table()
+        self._table = next(iter(self._ticks.values())).table()  # the same however it is cut
         self._expected: dict[tuple[str, int], Digests] = {}
         self._unavailable: dict[str, str] = {}
 
-    def _data(self, name: str, rows: int) -> Ticks:
-        batch_rows = min(rows, self._options.batch_rows)
+    def _data(self, name: str, rows: int, cuts: int = 1) -> Ticks:
+        batch_rows = min(rows, -(-self._options.batch_rows // cuts))
         return generate(self._work / name, rows, batch_rows, self._options.symbols, self.cores)
 
     def kind(self, kind: Kind) -> dict[str, Any]:
         sizes = [size for size in self._options.sizes if size <= kind.largest]
-        cases = [Case(kind.name, size, self._ticks) for size in sizes]
+        cases = [Case(kind.name, size, self._ticks[kind.cuts]) for size in sizes]
         answers = {}
         for case in cases:
             self._step(f"{kind.name}: what {case.size:,} queries must answer", 1)
@@ -67,6 +69,7 @@ class Bench:
             answers[str(case.size)] = int(self._expected[kind.name, case.size].rows.sum())
         return {
             "sizes": sizes,
+            "batch_rows": self._ticks[kind.cuts].batch_rows,
             "answers": answers,
             "sides": {side: self._side(side, cases) for side in self._options.sides},
         }
