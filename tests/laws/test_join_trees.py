@@ -188,7 +188,21 @@ def test_kernels_alone_share_their_states() -> None:
         shared += len(seen.read_by_several())
 
     law()
-    assert shared > 20
+    assert shared > 2, "random trees seldom have something in common"
+
+
+def test_a_state_that_two_queries_want_is_read_by_both() -> None:
+    """In each batch, whatever they call its inputs and show of them."""
+    one = "ISTREAM(SELECT x1.t AS p FROM s [RANGE 3 SEC] AS x1, r [RANGE 4 SEC] AS x2, s [RANGE 1 SEC] AS x3"
+    other = (
+        "ISTREAM(SELECT x3.a AS p, x2.t AS q FROM r [RANGE 2 SEC] AS x1, r [RANGE 4 SEC] AS x2, s [RANGE 3 SEC] AS x3"
+    )
+    several = [f"{one} WHERE x1.a = x2.a AND x2.a = x3.a)", f"{other} WHERE x2.a = x3.a AND x1.a = x3.a)"]
+    rows: list[dict[str, Any]] = [{"a": at % 3, "b": at, "t": at} for at in range(15)]
+    others: list[dict[str, Any]] = [{"a": at % 3, "c": "x", "t": at} for at in range(15)]
+    with kernels_alone(), watched_states(several) as seen:
+        agree(several, Data(rows, others), 3, ["((x1 x2) x3)", "(x1 (x2 x3))"])
+    assert len(seen.read_by_several()) > 5 and len({state for _, state in seen.made}) == 1
 
 
 _pushed = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(-8, 3)), min_size=1, max_size=5)

@@ -93,7 +93,7 @@ def test_what_is_found_within_a_budget_is_no_worse_than_what_is_at_work(
 
 @pytest.mark.parametrize("memory", [1e9, 1.0])
 def test_many_joins_do_not_stop_everybody(memory: float) -> None:
-    """It would take a minute and more; within a budget there are better trees, or a word of what is missing."""
+    """Far from all can be looked at; within a budget there are better trees, or a word of what is missing."""
     joins, budget = _joins(60, 6), Budget(30_000)
     start = [mjoin_of(join.model.graph.all) for join in joins]
     before = used_by(joins, start)
