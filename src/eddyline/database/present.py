@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.log.answers import BATCH, HEADER, NUMBER, QUERY, RANK, Reading, read_segments
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.answers import HEADER, NUMBER, QUERY, RANK, Reading, read_segments
+from eddyline.log.segment import BATCH, DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
 WINDOWS, RELATION = "windows", "relation"

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.sheet import Sheet
 from eddyline.kernels.task import Work, answered
-from eddyline.log.answers import BATCH, HEADER, NUMBER
-from eddyline.log.segment import DIFF, INDEX, TICK
+from eddyline.log.answers import HEADER, NUMBER
+from eddyline.log.segment import BATCH, DIFF, INDEX, TICK
 from eddyline.spark.evaluate.frames import grouped, joined
 from eddyline.spark.stages import LINEAR, WINDOWS, Stage
 
