@@ -259,6 +259,21 @@ def test_all_come_back_when_the_database_is_opened_again(spark: object, tmp_path
         *((f"q{n}", n) for n in range(1, 9) if n != 4), ("q4", 30), ("more", 6)]}  # fmt: skip
 
 
+def test_a_class_of_any_numbers_comes_back_as_it_was(spark: object, tmp_path: Path) -> None:
+    """A number that came back as a cast was no constant any more: its condition was taken for that of all members."""
+    numbers = {"5L": 5, "-5L": -5, "-9223372036854775808L": -(2**63), "7S": 7, "-7S": -7, "9Y": 9}
+    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="2"), kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql("CREATE STREAM s (l BIGINT, t INTEGER) TIMESTAMP BY t")
+            queries = [f"CREATE QUERY q{at} AS SELECT l FROM s WHERE l NOT IN ({n})" for at, n in enumerate(numbers)]
+            db.sql(";".join(queries))
+        with eddyline.connect(str(tmp_path)) as db:
+            db.stream("s").push([*((value, at) for at, value in enumerate(numbers.values())), (None, 9)])
+            db.flush()
+            told = [sorted(answer.row[0] for answer in db.query(f"q{at}").fetch()) for at in range(len(numbers))]
+    assert told == [sorted(set(numbers.values()) - {value}) for value in numbers.values()]
+
+
 def test_showing_forgets_nothing(db: Any) -> None:
     db.sql(";".join(above(f"q{n}", n) for n in range(3)))
     (piece,) = pieces(above("later", 7))

@@ -30,6 +30,7 @@ from eddyline.algebra.types import (
 )
 from eddyline.binder.position import position_of
 from eddyline.errors import Position, SyntaxProblem
+from eddyline.language.suffix import has_suffix, is_exact
 
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d?-\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?")
@@ -78,16 +79,6 @@ def with_suffix(node: exp.Literal, type_: DataType, negative: bool = False) -> L
     if type_ == FLOAT:
         return Literal(struct.unpack("f", struct.pack("f", float(text)))[0], FLOAT)
     return Literal(float(text), DOUBLE)
-
-
-def has_suffix(node: exp.Expr) -> bool:
-    """sqlglot makes a cast of 5L; what tells it from 5::BIGINT is that the number takes more room than its digits."""
-    meta = node.meta
-    return (
-        isinstance(node, exp.Literal)
-        and not node.is_string
-        and meta.get("end", -1) - meta.get("start", 0) >= len(node.name)
-    )
 
 
 def text_of(node: exp.Expr) -> str | None:
@@ -144,7 +135,7 @@ def constant_cast(node: exp.Expr, to: DataType) -> Literal | None:
     written = text_of(node)
     if written is None:
         return with_suffix(node, to) if has_suffix(node) else None  # type: ignore[arg-type]
-    if is_decimal(to) and "start" not in node.meta:  # 1.5BD
+    if is_decimal(to) and is_exact(node):
         return exact(written, node)
     parse = _MOMENTS.get(to)
     value = parse(written.strip()) if parse else None

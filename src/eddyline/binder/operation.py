@@ -23,6 +23,7 @@ from eddyline.binder.interval import Span, span_of
 from eddyline.binder.position import position_of
 from eddyline.errors import NotSupported, TypeMismatch
 from eddyline.language import syntax
+from eddyline.language.suffix import has_suffix
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
@@ -41,7 +42,7 @@ def negation(binder: Binder, node: exp.Expr) -> TypedExpr:
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return literal.number(inner, negative=True)
-    if isinstance(inner, exp.Cast) and literal.has_suffix(inner.this):
+    if isinstance(inner, exp.Cast) and has_suffix(inner.this):
         return literal.with_suffix(inner.this, data_type(inner.to), negative=True)
     return call.apply("neg", (binder.bind(inner),), node)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.generators.spark import SparkGenerator
 
-from eddyline.language import syntax
+from eddyline.language import suffix, syntax
 
 _TAB = "  "
 
@@ -279,6 +279,8 @@ class Printer(SparkGenerator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **SparkGenerator.TRANSFORMS,
         exp.Paren: lambda self, e: f"({self.sql(e, 'this')})",  # on one line, also when pretty
+        # what was a number must not come back as a cast: -9223372036854775808L is one, its digits are none without the minus
+        exp.Cast: lambda self, e: suffix.written(e) or self.cast_sql(e),
         exp.Concat: lambda self, e: " ".join(self._items(e.expressions)),  # 'a' 'b': one text in two pieces
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),
         syntax.Duration: lambda self, e: f"{e.args['this']} {e.args['unit']}",

@@ -69,11 +69,13 @@ def folded(expr: Expr) -> Literal | None:
     """The constant that an expression is, also if it is a number that is used as a wider one."""
     if isinstance(expr, Literal):
         return None if expr.value is None else expr
-    if not isinstance(expr, Call) or expr.function != "cast":
+    if not isinstance(expr, Call) or expr.function not in ("cast", "neg"):
         return None
     given = folded(expr.arguments[0])
     if given is None:
         return None
+    if expr.function == "neg":
+        return None if isinstance(given.value, Parameter) else _negative(given, expr.type)
     if isinstance(given.value, Parameter):
         exact = is_integer(given.type) or is_decimal(given.type)
         wider = expr.type == DOUBLE or (expr.type == BIGINT and is_integer(given.type))
@@ -87,6 +89,13 @@ def folded(expr: Expr) -> Literal | None:
         value = as_decimal(given.value, expr.type)
         return None if value is None else Literal(value, expr.type, given.place)
     return None
+
+
+def _negative(given: Literal, type_: DataType) -> Literal | None:
+    """The least number of a type has no counterpart in it: what comes of that, whoever computes it says."""
+    if not is_numeric(given.type) or given.type != type_ or (is_integer(type_) and given.value < 0):
+        return None
+    return Literal(-given.value, type_)
 
 
 def has_constants(condition: TypedExpr) -> bool:
