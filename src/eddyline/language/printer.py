@@ -279,7 +279,7 @@ class Printer(SparkGenerator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **SparkGenerator.TRANSFORMS,
         exp.Paren: lambda self, e: f"({self.sql(e, 'this')})",  # on one line, also when pretty
-        # what was a number must not come back as a cast: -9223372036854775808L is one, its digits are none without the minus
+        # what was a number must not come back as a cast: the digits of -9223372036854775808L alone are no BIGINT
         exp.Cast: lambda self, e: suffix.written(e) or self.cast_sql(e),
         exp.Concat: lambda self, e: " ".join(self._items(e.expressions)),  # 'a' 'b': one text in two pieces
         syntax.Name: lambda self, e: ".".join(self._items(e.expressions)),

@@ -1,4 +1,4 @@
-"""Numbers with letters behind them that say their type, 5L or 1.5BD: sqlglot makes casts of them, which we tell apart."""
+"""Numbers with letters behind them that say their type, 5L or 1.5BD: sqlglot makes casts of them, to be told apart."""
 
 from __future__ import annotations
 
