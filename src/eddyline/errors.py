@@ -52,9 +52,9 @@ class EddylineError(Exception):
         headline = f"ERROR {self.code} (SQLSTATE {self.sqlstate}): {self.message}"
         return "\n".join([headline, *self._details(text, source)])
 
-    def note(self, text: str | None = None) -> None:
+    def note(self, text: str | None = None, source: str | None = None) -> None:
         """Have a traceback show what `render` shows below its headline; once, however often it is asked for."""
-        details = "\n".join(self._details(text))
+        details = "\n".join(self._details(text, source))
         if details and details not in getattr(self, "__notes__", ()):
             self.add_note(details)
 
@@ -75,12 +75,12 @@ class EddylineError(Exception):
 
 
 @contextmanager
-def noted(text: str | None = None) -> Iterator[None]:
-    """Errors of what is done inside show in a traceback where in the text they are, and their hint."""
+def noted(text: str | None = None, source: str | None = None) -> Iterator[None]:
+    """Errors of what is done inside show in a traceback where they are in the text, or in which file, and their hint."""
     try:
         yield
     except EddylineError as error:
-        error.note(text)
+        error.note(text, source)
         raise
 
 

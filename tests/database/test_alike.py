@@ -17,7 +17,7 @@ from eddyline import testing
 from eddyline.binder.statement import Register, StatementBinder
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.alike import Alike
-from eddyline.errors import DuplicateName, EddylineError, SyntaxProblem, UnknownColumn
+from eddyline.errors import DuplicateName, EddylineError, SourceMissing, SyntaxProblem, UnknownColumn
 from eddyline.language import parse_piece, parse_script, pieces, to_sql
 from eddyline.spark.shapes import shared_shape
 from laws.without_spark import kernels_alone
@@ -240,6 +240,19 @@ def test_a_member_that_was_derived_can_be_read_by_others_and_dropped(db: Any) ->
     db.flush()
     assert [answer.row for answer in over.fetch()] == [(9,)]
     assert [answer.row for answer in db.query("q5").fetch()] == [(7,), (8,), (101,)]
+
+
+def test_queries_come_from_a_file(db: Any, tmp_path: Path) -> None:
+    file = tmp_path / "alerts.sql"
+    file.write_text(";\r\n".join(above(f"q{n}", n) for n in range(1, 30)), encoding="utf-8-sig")
+    assert [handle.name for handle in db.sql(file)] == [f"q{n}" for n in range(1, 30)]
+    file.write_text(f"{above('r1', 1)};\n{above('r2', 2)};\nCREATE QUERY r3 AS SELECT y FROM s")
+    with pytest.raises(UnknownColumn) as told:
+        db.sql(file)
+    assert f"{file}: line 3, column 27" in told.value.__notes__[0]
+    assert {"r1", "r2"} <= set(db.queries)
+    with pytest.raises(SourceMissing, match=r"nowhere\.sql"):
+        db.sql(tmp_path / "nowhere.sql")
 
 
 def test_all_come_back_when_the_database_is_opened_again(spark: object, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from eddyline.algebra.node import Operator
+from eddyline.algebra.node import Operator, StreamOp
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
+from eddyline.algebra.stream import DStream, IStream
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
 
 
@@ -58,6 +59,8 @@ def radius_of(plan: Operator) -> Radius:
     if isinstance(plan, WindowJoin | WindowCrossProduct):
         # a window meets the latest one of the other side, which is older by what lies between two of those
         return below + all_of(map(_slide, plan.walk()))
+    if isinstance(plan, IStream | DStream):  # what has come or gone shows beside the window before
+        return below + _step(plan.input)
     return below + _width(plan)
 
 
@@ -87,6 +90,17 @@ def _slide(node: Operator) -> Radius:
     if isinstance(node, RowWindow):
         return Radius(rows=node.slide)
     return Radius(ticks=node.interval or 0) if isinstance(node, Scan) else Radius()
+
+
+def _step(window: Operator) -> Radius:
+    """What lies between a window, or a state of a relation, and the one before."""
+    if isinstance(window, StreamOp):
+        return Radius()
+    if isinstance(window, RangeWindow):
+        return Radius(ticks=window.slide or 1)
+    if isinstance(window, LatestRowsWindow):
+        return Radius(rows=1)
+    return _slide(window) | all_of(map(_step, window.inputs))
 
 
 __all__ = ["UNBOUNDED", "Radius", "all_of", "radius_of"]

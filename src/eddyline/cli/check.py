@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from eddyline.cli.messages import BAD_SCRIPT, OK, say, say_error
-from eddyline.cli.script_file import Script
+from eddyline.language.script_file import Script
 
 
 def check_script(script: Script) -> int:

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from eddyline.cli.messages import say
-from eddyline.cli.script_file import Script
 from eddyline.errors import InvalidDefinition
+from eddyline.language.script_file import Script
 
 
 def explain_script(script: Script, png: Path | None, without_rules: tuple[str, ...] = ()) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from eddyline.cli.messages import OK, UNFORMATTED, say
-from eddyline.cli.script_file import Script
+from eddyline.language.script_file import Script
 
 
 def format_file(script: Script, write: bool, check: bool) -> int:

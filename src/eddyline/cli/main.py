@@ -15,8 +15,8 @@ from eddyline.cli.fmt import format_file
 from eddyline.cli.messages import OK, answering_for, internal_error
 from eddyline.cli.results import show_results
 from eddyline.cli.run import Engine, Format, run_script
-from eddyline.cli.script_file import STDIN, Script, read_script
 from eddyline.cli.tags import show_tags
+from eddyline.language.script_file import STDIN, Script, read_script
 
 app = typer.Typer(
     name="eddyline",

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import typer
 
-from eddyline.cli.script_file import Script
 from eddyline.errors import EddylineError
+from eddyline.language.script_file import Script
 from eddyline.output.painting import Painter
 
 OK, UNFORMATTED, BAD_SCRIPT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from eddyline.algebra.answer import Answer
 from eddyline.cli.messages import say, say_warning
-from eddyline.cli.script_file import Script
+from eddyline.language.script_file import Script
 from eddyline.output import JsonLines, Painter, ProgressBar, RejectLog, Tables
 from eddyline.output.progress import Reached
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from eddyline.cli.messages import say, say_warning
 from eddyline.cli.run import Format
-from eddyline.cli.script_file import Script
 from eddyline.errors import InvalidDefinition, UnknownExtent, nearest
+from eddyline.language.script_file import Script
 from eddyline.output import Painter, RejectLog
 from eddyline.output.tag_list import as_json_lines, as_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 import weakref
@@ -21,6 +22,7 @@ from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Steps
 from eddyline.database.stream import Pushed, StreamHandle
 from eddyline.errors import InvalidDefinition, noted
+from eddyline.language.script_file import script_at
 from eddyline.output.backfill_bar import BackfillBar
 
 Code = Callable[..., Any]
@@ -45,8 +47,10 @@ class Database:
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str) -> Any:
+    def sql(self, text: str | os.PathLike[str]) -> Any:
         """Run one statement, or several; gives what the statement gives, or a list with what each gives.
+
+        A path (`pathlib.Path`) is that of a file with statements, in UTF-8.
 
         - `CREATE QUERY`, and a bare query over streams: its `QueryHandle`. A bare query is named q1, q2, …
         - a query over tables alone: its `Rows`, at once
@@ -57,9 +61,12 @@ class Database:
         A statement that is wrong raises an `EddylineError` and changes nothing; those before it have happened. A
         traceback shows the place, as `error.render(text)` does. Relative paths start from the working directory.
         """
-        with noted(text):
+        with noted():
+            script = script_at(os.fspath(text)) if isinstance(text, os.PathLike) else None
+        given = text if script is None else script.text
+        with noted(given, script and script.name):
             self._core.check_open()
-            results = self._scripts.run(checked_text(text, "a statement"))
+            results = self._scripts.run(checked_text(given, "a statement", "or the path of a file: pathlib.Path(…)"))
         return results[0] if len(results) == 1 else results
 
     def function(

@@ -1,4 +1,4 @@
-"""The script that a command works on."""
+"""A script as a file: what a command works on, or a database is given."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def read_script(file: str) -> Script:
     """Reads a file, or stdin if the file is `-`."""
     if file == STDIN:
         return Script(_decoded(sys.stdin.buffer.read(), "<stdin>"), "<stdin>", Path())
+    return script_at(file)
+
+
+def script_at(file: str) -> Script:
+    """Reads a file, whatever it is called."""
     path = Path(file)
     try:
         data = path.read_bytes()
