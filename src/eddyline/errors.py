@@ -76,7 +76,7 @@ class EddylineError(Exception):
 
 @contextmanager
 def noted(text: str | None = None, source: str | None = None) -> Iterator[None]:
-    """Errors of what is done inside show in a traceback where they are in the text, or in which file, and their hint."""
+    """Errors of what is done inside show in a traceback where they are in the text, in which file, and their hint."""
     try:
         yield
     except EddylineError as error:

@@ -61,12 +61,14 @@ class Database:
         A statement that is wrong raises an `EddylineError` and changes nothing; those before it have happened. A
         traceback shows the place, as `error.render(text)` does. Relative paths start from the working directory.
         """
-        with noted():
-            script = script_at(os.fspath(text)) if isinstance(text, os.PathLike) else None
-        given = text if script is None else script.text
-        with noted(given, script and script.name):
+        source = None
+        if isinstance(text, os.PathLike):
+            with noted():
+                script = script_at(os.fspath(text))
+            text, source = script.text, script.name
+        with noted(text, source):
             self._core.check_open()
-            results = self._scripts.run(checked_text(given, "a statement", "or the path of a file: pathlib.Path(…)"))
+            results = self._scripts.run(checked_text(text, "a statement", "or the path of a file: pathlib.Path(…)"))
         return results[0] if len(results) == 1 else results
 
     def function(
