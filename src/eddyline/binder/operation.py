@@ -21,7 +21,7 @@ from eddyline.binder import call, literal, rewrite
 from eddyline.binder.datatype import data_type
 from eddyline.binder.interval import Span, span_of
 from eddyline.binder.position import position_of
-from eddyline.errors import NotSupported, TypeMismatch
+from eddyline.errors import InvalidDefinition, NotSupported, TypeMismatch
 from eddyline.language import syntax
 from eddyline.language.suffix import has_suffix
 
@@ -111,6 +111,8 @@ def in_(binder: Binder, node: exp.Expr) -> TypedExpr:
     choices = node.expressions
     if not choices and isinstance(field := node.args.get("field"), exp.Expr):
         choices = [field]
+    if not choices and node.args.get("query") is None:
+        raise InvalidDefinition("IN needs a value to compare with, and this list has none", position_of(node))
     if not choices or isinstance(choices[0], syntax.Query):
         raise NotSupported("IN takes a list of values, not a query", position_of(node))
     return call.apply("in", (binder.bind(node.this), *binder.bind_all(choices)), node)

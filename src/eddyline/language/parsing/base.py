@@ -102,6 +102,11 @@ class BaseParser(SparkParser):
 
     # -- small parts --------------------------------------------------------------------------------------------------
 
+    def _parse_placeholder(self) -> exp.Expr | None:
+        first = self._curr
+        found = super()._parse_placeholder()
+        return found if found is None or first is None else self._spanned(found, first)
+
     def _spanned(self, node: E, first: Token) -> E:
         """Note where a node stands in the text: from its first token to the one just read."""
         node.meta["start"], node.meta["end"] = first.start, self._prev.end

@@ -375,6 +375,8 @@ class StatementParser(TagParser):
             first = self._curr
             self._advance()
             return syntax.Explain(this=self._spanned(self._attach(), first), mode=mode)
+        if self._is_word(*_BEGINNINGS) and not self._at_query() and self._next:  # alone it may be the name of a query
+            self._fail("EXPLAIN takes a query, or the name of one that stands", hint="write the SELECT alone")
         target = self._query() if self._at_query() else self._name("a query")
         return syntax.Explain(this=target, mode=mode)
 
