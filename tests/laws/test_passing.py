@@ -88,7 +88,7 @@ def told(events: list[Event], retain: int | None, link: bool) -> tuple[dict[str,
             found[query] = handle.fetch()
             changes = handle.to_arrow()
             found[f"{query} as a table"] = (changes.schema, sorted(map(repr, changes.to_pylist())))
-            found[f"{query} at last"] = sorted(map(repr, handle.current().to_pylist())) if query != "tagger" else None
+            found[f"{query} at last"] = sorted(map(repr, handle.current().to_pylist()))
         db.close()
         return found, made
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.marks import KIND
 from eddyline.log.answers import HEADER, NUMBER, QUERY, RANK, Reading, read_segments
 from eddyline.log.segment import BATCH, DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
@@ -57,6 +58,8 @@ def present(storage: Storage, segments: Sequence[Segment], shape: Reading, value
         return _relation(table, shape)
     if shape.kind == WINDOWS:
         return _windows(table, shape)
+    if KIND in table.column_names:  # of a query that tells tags, which stand between its tuples
+        table = table.filter(pc.equal(table.column(KIND), "+"))
     ordered = table.sort_by([(INDEX, "ascending"), *_ORDER])
     index = ordered.column(INDEX).to_numpy()
     last = np.ones(len(index), dtype=bool)
