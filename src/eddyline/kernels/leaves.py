@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
@@ -25,6 +26,7 @@ from eddyline.log.storage import Storage, is_own
 _PATTERN = re.compile(r"[*?\[]")
 #: how the kernel calls the number of a row in its file, from 0
 _NUMBER = "file_row_number"
+_FLOATING = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
 #: behind the name of a leaf: those of its segments that are files of ours, if that needs a name
 _OWN = "_own"
 
@@ -155,9 +157,9 @@ def _answers_of(segment: Linked, storage: Storage) -> str:
     return f"SELECT {', '.join(columns)} FROM {from_}"
 
 
-def _read(path: str) -> str:
+def _read(path: str, options: str = "") -> str:
     """One file, although its path may look like a pattern."""
-    return f"read_parquet({_quoted(_PATTERN.sub(lambda found: f'[{found[0]}]', path))})"
+    return f"read_parquet({_quoted(_PATTERN.sub(lambda found: f'[{found[0]}]', path))}{options})"
 
 
 def rows_of(rows: Referred) -> str:
@@ -170,9 +172,21 @@ def rows_of(rows: Referred) -> str:
         f"{_tick(place)} AS {TICK}",
         f"1::TINYINT AS {DIFF}, '+' AS {OP}, NULL::BIGINT AS {REF}, NULL::VARCHAR AS {TAG}",
     ]
-    file = f"read_parquet({_quoted(place.file)}, {number} = true)"
     where = f"{number} >= {place.start} AND {number} < {place.start + place.rows}"
-    return f"SELECT {', '.join(columns)}, * EXCLUDE ({number}) FROM {file} WHERE {where}"
+    theirs = f"* EXCLUDE ({number}){_as_may_be_nan(place)}"
+    return f"SELECT {', '.join(columns)}, {theirs} FROM {_read(place.file, f', {number} = true')} WHERE {where}"
+
+
+@lru_cache(maxsize=1_000)
+def _as_may_be_nan(place: InPlace) -> str:
+    """Columns of floating numbers in a way that the kernel does not take the bounds in the file for theirs: these leave
+    NaN out. It would not find one above all numbers, and not ask whether all are below what all numbers are below."""
+    made = [
+        f"CASE WHEN isnan({_name(f.name)}) THEN 'nan'::{_FLOATING[f.type]} ELSE {_name(f.name)} END AS {_name(f.name)}"
+        for f in place.schema()
+        if f.type in _FLOATING
+    ]
+    return f" REPLACE ({', '.join(made)})" if made else ""
 
 
 def _tick(place: InPlace) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: what so few rows give fits into memory, also if each of them meets each, or stands in a thousand windows
 _FEW_ROWS = 1_000
+#: a task may have so many times as many rows as all have on average
+_UNEVEN = 1.2
 
 
 def use_kernels(wanted: bool | None) -> bool:
@@ -209,12 +211,38 @@ def run_and_measure(spark: SparkSession, works: Sequence[Work]) -> list[Profile]
 
 
 def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable[Work]], Iterable[T]]) -> list[T]:
+    if not works:
+        return []
     context = spark.sparkContext
-    each = 2 if all(work.few for work in works) else 4  # small ones are done sooner than a task is started
-    bundles = in_bundles(works)
-    slices = min(len(bundles), each * context.defaultParallelism)
+    tasks = _dealt(in_bundles(works), context.defaultParallelism)
 
-    def done_in_task(some: Iterable[list[Work]]) -> Iterable[T]:
-        return do(work for bundle in some for work in bundle)
+    def done_in_task(some: Iterable[list[list[Work]]]) -> Iterable[T]:
+        return do(work for task in some for bundle in task for work in bundle)
 
-    return context.parallelize(bundles, slices).mapPartitions(done_in_task).collect()
+    return context.parallelize(tasks, len(tasks)).mapPartitions(done_in_task).collect()
+
+
+def _dealt(bundles: Sequence[list[Work]], cores: int) -> list[list[list[Work]]]:
+    """What each task has to do. To start one takes as long as to look at some hundred thousand rows, so there are no more
+    than cores where it is known that all will be busy equally long: with parts of one stage of about as many rows.
+    Where it is not, there are some more, and who is done first takes the next."""
+    if len({work.stage for bundle in bundles for work in bundle}) == 1:
+        equal = _equal_shares(bundles, min(cores, len(bundles)))
+        if equal is not None:
+            return equal
+    small = all(work.few for bundle in bundles for work in bundle)  # they are done sooner than a task is started
+    count = min(len(bundles), (2 if small else 4) * cores)
+    cuts = [number * len(bundles) // count for number in range(count + 1)]
+    return [list(bundles[first:last]) for first, last in pairwise(cuts)]
+
+
+def _equal_shares(bundles: Sequence[list[Work]], count: int) -> list[list[list[Work]]] | None:
+    """The largest first, each to who has the least so far; None if that leaves some with much more than others."""
+    rows = [sum(work.reads for work in bundle) for bundle in bundles]
+    shares: list[list[list[Work]]] = [[] for _ in range(count)]
+    total = [0] * count
+    for at in sorted(range(len(bundles)), key=lambda at: -rows[at]):
+        least = min(range(count), key=total.__getitem__)
+        shares[least].append(bundles[at])
+        total[least] += rows[at]
+    return shares if max(total) <= _UNEVEN * sum(total) / count else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match
-from eddyline.algebra.types import BIGINT
+from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import is_expensive
 from eddyline.columnar.types import arrow_type
 from eddyline.kernels import sheet
@@ -19,9 +20,12 @@ from eddyline.spark.evaluate.frames import Frame, Frames, as_frame, joined
 from eddyline.spark.evaluate.members import SINCE, Members, sql_of
 from eddyline.spark.evaluate.selecting import AskedFor, selected
 from eddyline.spark.expression import Names, spark_sql
+from eddyline.spark.literal import literal_sql
 
 #: the pseudo-relation of what a row of a log has beside its values
 _LOG = "$log"
+#: what is said of a member without a column of its table
+_SAID = frozenset(map(sql_of, (False, True)))
 _LATER = (Column(INDEX, BIGINT, _LOG), Column(SINCE.removeprefix("_"), BIGINT, MEMBER))
 
 
@@ -32,18 +36,21 @@ class _Asked:
     frame: Frame
     columns: list[str]  # that stay
     asks: bool  # whether it is told if the member shows tags
-    above: int  # how many constants of HAVING are told
+    above: tuple[DataType, ...]  # the types of the constants of HAVING, which are told
     names: Names
     members: Members
     frames: Frames
     later: bool  # whether rows that came before a member was created are none of its business
     width: int  # of the rows
 
-    def extra(self, form: Form) -> list[str]:
-        """What is added of a member, with the names it gets."""
+    def extra(self, form: Form) -> list[tuple[str, str]]:
+        """What is added of a member: columns of its table, or as SQL, each with the name it gets."""
         asks = [sql_of(form.asks)] if self.asks else []
-        own = [QUERY, *asks, *(f"_a{i}" for i in range(self.above))]
-        return [f"{name} AS c{i}" for i, name in enumerate(own, self.width)]
+        own = [QUERY, *asks, *(f"_a{i}" for i in range(len(self.above)))]
+        return [(name, f"c{i}") for i, name in enumerate(own, self.width)]
+
+    def with_extra(self, rows: Frame, form: Form) -> Frame:
+        return rows.selectExpr(*self.columns, *(f"{name} AS {as_}" for name, as_ in self.extra(form)))
 
 
 def matched(
@@ -68,7 +75,7 @@ def matched(
         return column.name if column.relation == _LOG else names(column)
 
     later = INDEX in kept and members.since >= max(first, 1)
-    asked = _Asked(frame, columns, node.asks, members.above, name, members, frames, later, width)
+    asked = _Asked(frame, columns, node.asks, node.constants, name, members, frames, later, width)
     indexed = {form: ranges for form in node.forms if (ranges := _indexed(form, asked)) is not None}
     parts = [_by_join(form, asked) for form in node.forms if form not in indexed]
     parts += _by_filters(indexed, asked)
@@ -80,11 +87,33 @@ def matched(
 
 def _by_join(form: Form, asked: _Asked) -> Frame:
     """Every row beside every member: for few members, or for predicates that no index serves."""
+    only = asked.members.tables[form.name].only
+    if only is not None and isinstance(asked.frame, sheet.Frame):
+        return _by_only(form, only, asked)
     members = asked.members.frame(form.name, asked.frames)
     condition = "true" if form.predicate is None else spark_sql(form.predicate, asked.names)
     if asked.later:
         condition = f"({condition}) AND {INDEX} > {SINCE}"
-    return joined(asked.frame, members, condition).selectExpr(*asked.columns, *asked.extra(form))
+    return asked.with_extra(joined(asked.frame, members, condition), form)
+
+
+def _by_only(form: Form, only: Mapping[str, Any], asked: _Asked) -> Frame:
+    """The rows that the only member wants. To the kernel its constants are what those of a query by itself are, which
+    is twice as fast as comparing with a table of one row; Spark would compile the statement anew for each of them."""
+    types = {f"_p{i}": type_ for i, type_ in enumerate(form.constants)}
+    types |= {f"_a{i}": type_ for i, type_ in enumerate(asked.above)}
+
+    def known(name: str) -> str:
+        return literal_sql(only[name], types.get(name, BIGINT))
+
+    def name(column: Column) -> str:
+        return known(f"_{column.name}") if column.relation == MEMBER else asked.names(column)
+
+    condition = "true" if form.predicate is None else spark_sql(form.predicate, name)
+    if asked.later:
+        condition = f"({condition}) AND {INDEX} > {known(SINCE)}"
+    columns = [f"{value if value in _SAID else known(value)} AS {as_}" for value, as_ in asked.extra(form)]
+    return asked.frame.where(condition).selectExpr(*asked.columns, *columns)
 
 
 def _indexed(form: Form, asked: _Asked) -> Ranges | None:
@@ -132,7 +161,7 @@ def _checked(form: Form, ranges: Ranges, found: Frame, asked: _Asked) -> Frame:
         found = asked.members.tables[form.name].standing(found, asked.frames)
     if ranges.rest is not None:
         found = selected(found, ranges.rest, asked.names)
-    return found.selectExpr(*asked.columns, *asked.extra(form))
+    return asked.with_extra(found, form)
 
 
 @lru_cache(maxsize=10_000)

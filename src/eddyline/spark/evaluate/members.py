@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
 from eddyline.algebra.sharing import QUERY
+from eddyline.log.answers import python_rows
 from eddyline.spark.evaluate.frames import Frame, Frames, few
 
 #: in tables of members: the last index that had come before one was created
@@ -34,6 +37,14 @@ class MemberTable:
     gone: pa.Table | None = None
     count: int = 0  # how many there are in the file
     asks: bool = False  # whether they show tags
+
+    @cached_property
+    def only(self) -> Mapping[str, Any] | None:
+        """What is known of the only member, by column; None if there are others."""
+        if self.rows is None or self.gone is not None or self.rows.num_rows != 1:
+            return None
+        names = self.rows.column_names
+        return dict(zip(names, python_rows(names, self.rows)[0], strict=True))
 
     def frame(self, frames: Frames) -> Frame:
         if self.path is not None:
