@@ -223,9 +223,9 @@ def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable
 
 
 def _dealt(bundles: Sequence[list[Work]], cores: int) -> list[list[list[Work]]]:
-    """What each task has to do. To start one takes as long as to look at some hundred thousand rows, so there are no more
-    than cores where it is known that all will be busy equally long: with parts of one stage of about as many rows.
-    Where it is not, there are some more, and who is done first takes the next."""
+    """What each task has to do. To start one takes as long as to look at some hundred thousand rows, so there are no
+    more than cores where all will be busy equally long: with parts of one stage of about as many rows. Where that is
+    not known there are some more, and who is done first takes the next."""
     if len({work.stage for bundle in bundles for work in bundle}) == 1:
         equal = _equal_shares(bundles, min(cores, len(bundles)))
         if equal is not None:
