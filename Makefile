@@ -39,7 +39,7 @@ bench: $(STAMP) ## measure against hand-written Structured Streaming (minutes; B
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.run $(BENCH)
 
-bench-many: $(STAMP) ## measure a million standing queries beside Structured Streaming and PyFlink (hours; BENCH=… for less)
+bench-many: $(STAMP) ## measure a million standing queries beside Structured Streaming and PyFlink (40 minutes; BENCH=… for less)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.many $(BENCH)

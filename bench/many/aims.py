@@ -7,6 +7,8 @@ from typing import Any
 
 from bench.many.queries import ALERTS, RANGES, SLIDING, STREAMED
 
+#: why a side was stopped: a run took longer than it may, or would have
+TIME, EXPECTED = "time", "expected"
 #: in the JSON a run is found under the name of its kind, of its side and its size
 Results = dict[str, Any]
 
@@ -28,7 +30,7 @@ def run_of(results: Results, kind: str, side: str, size: int) -> dict[str, Any] 
 def out_of_time(results: Results, kind: str, side: str, size: int) -> bool:
     """Tried at this very size, and longer than the budget."""
     stopped = results["kinds"].get(kind, {}).get("sides", {}).get(side, {}).get("stopped")
-    return bool(stopped and stopped["size"] == size and stopped["reason"] == "time")
+    return bool(stopped and stopped["size"] == size and stopped["reason"] == TIME)
 
 
 def ratio(results: Results, kind: str, side: str, size: int) -> tuple[float, bool] | None:

@@ -45,6 +45,8 @@ SYMBOLS = Kind("symbol selections", 1_000_000, by_symbol=True)
 SLIDING = Kind("sliding aggregates", 10_000, windows=(FIXED,))
 VARIED = Kind("aggregates over mixed windows", 10_000, windows=MIXED)
 KINDS = {kind.name: kind for kind in (RANGES, STREAMED, ALERTS, SYMBOLS, SLIDING, VARIED)}
+#: what is run if nobody says otherwise: what the aims are about
+ASKED = (RANGES.name, STREAMED.name, ALERTS.name, SLIDING.name)
 
 
 def name(number: int) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.many.aims import Aim, aims, out_of_time, ratio, run_of
+from bench.many.aims import EXPECTED, TIME, Aim, aims, out_of_time, ratio, run_of
 
 TITLES = {
     "each": "(a) a streaming query each",
@@ -44,7 +44,7 @@ def show(results: dict[str, Any], console: Console) -> None:
             told = found["sides"][side]
             if told.get("unavailable"):
                 console.print(f"{TITLES[side]}: {escape(told['unavailable'])}")
-            elif (stopped := told.get("stopped")) and stopped["reason"] != "time":
+            elif (stopped := told.get("stopped")) and stopped["reason"] not in (TIME, EXPECTED):
                 console.print(f"{TITLES[side]} gave up at {stopped['size']:,}: {escape(stopped['reason'])}")
     table = Table("aim", title="What issue 4 asks for", title_justify="left")
     table.add_column("wanted", justify="right")
@@ -89,7 +89,7 @@ def _rate(results: dict[str, Any], kind: str, side: str, size: int) -> str:
         return f"{run['rate']:,.0f}{wrong}"
     if told.get("unavailable"):
         return "—"
-    why = "out of reach" if told["stopped"]["reason"] == "time" else "gave up"
+    why = {TIME: "out of reach", EXPECTED: "hopeless"}.get(told["stopped"]["reason"], "gave up")
     return f"[dim]{why} (managed {told['reach']:,})[/]"
 
 

@@ -1,12 +1,13 @@
 """Measure, compare, report; ends with 1 if a side gave a wrong answer.
 
-make bench-many                                   # an hour or so
+make bench-many                                   # 40 minutes or so
 make bench-many BENCH="--rows 20000 --sizes 1,10 --only range,sliding --sides each,join"
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import shutil
@@ -23,10 +24,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.many.aims import aims
+from bench.many.aims import EXPECTED, TIME, aims
 from bench.many.answers import Digests, expected
 from bench.many.flink_side import VERSION
-from bench.many.queries import KINDS, Kind
+from bench.many.queries import ASKED, KINDS, Kind
 from bench.many.report import TITLES, plot, show
 from bench.many.side import Case, Measured, Unavailable
 from bench.many.ticks import Ticks, generate
@@ -40,7 +41,13 @@ SIDES = ("each", "join", "flink", "eddyline")
 WARM = 10
 #: and seconds for it at least
 PATIENCE = 120.0
+#: a run is not tried if it is expected to take so many times as long as it may
+SURELY = 1.5
 Step = Callable[[str, int], None]
+
+
+class Hopeless(Exception):
+    """It would take too long."""
 
 
 class Bench:
@@ -96,14 +103,26 @@ class Bench:
         try:
             for case in cases:
                 self._step(f"{kind}: {side}, {case.size:,} queries", 1)
+                self._check_expected(case, told["runs"])
                 told["runs"][str(case.size)] = self._measure(worker, case)
                 told["reach"] = case.size
-        except (OutOfTime, Failed) as error:
-            told["stopped"] = {"size": case.size, "reason": "time" if isinstance(error, OutOfTime) else str(error)}
+        except (OutOfTime, Hopeless, Failed) as error:
+            reason = {OutOfTime: TIME, Hopeless: EXPECTED}.get(type(error), str(error))
+            told["stopped"] = {"size": case.size, "reason": reason}
             self._step("", len(cases) - len(told["runs"]) - 1)
         finally:
             worker.end()
         return told
+
+    def _check_expected(self, case: Case, runs: dict[str, Any]) -> None:
+        """A run is not tried that would take much longer than it may if the time goes on growing as it did."""
+        if self._options.try_all or len(runs) < 2:
+            return
+        (few, before), (some, last) = [(int(size), run["register"] + run["process"]) for size, run in runs.items()][-2:]
+        # the time grows by this power of the number of queries
+        power = math.log(last / before) / math.log(some / few)
+        if last * (case.size / some) ** power > SURELY * self._options.budget:
+            raise Hopeless
 
     def _without(self, side: str, told: dict[str, Any], reason: str, steps: int) -> dict[str, Any]:
         """A side that cannot even warm up says nothing about what is out of reach."""
@@ -116,7 +135,7 @@ class Bench:
         runs: list[Measured] = []
         wrong = 0
         spent = 0.0
-        while len(runs) < self._options.repeat and (not runs or spent < self._options.budget / 4):
+        while len(runs) < self._options.repeat and (not runs or spent < self._options.budget / 10):
             measured, found = worker.run(case, self._options.budget)
             wrong = max(wrong, found.different(self._expected[case.kind_name, case.size]))
             spent += measured.register + measured.process
@@ -140,10 +159,11 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--batch-rows", type=int, help="of a micro-batch; all rows if not given")
     parser.add_argument("--symbols", type=int, default=10)
     parser.add_argument("--sizes", help="numbers of queries, with commas; all powers of ten up to a million")
-    parser.add_argument("--only", help="beginnings of the kinds' names, with commas")
+    parser.add_argument("--only", help=f"beginnings of the kinds' names, with commas, of {', '.join(KINDS)}")
     parser.add_argument("--sides", help=f"of {', '.join(TITLES)}, with commas; all but binned and pushed")
     parser.add_argument("--budget", type=float, default=300, help="seconds for one run of one size")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each size, while they are short")
+    parser.add_argument("--repeat", type=int, default=9, help="runs of each size, while they are short")
+    parser.add_argument("--try-all", action="store_true", help="also sizes that surely take longer than the budget")
     parser.add_argument("--tuned", action="store_true", help="Spark writes its logs as ours does on its sides too")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
@@ -153,7 +173,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     except ValueError:
         parser.error("--sizes takes numbers, as 1,10,1e6")
     options.sizes = sizes
-    wanted = tuple(options.only.split(",")) if options.only else ("",)
+    wanted = tuple(options.only.split(",")) if options.only else ASKED
     options.kinds = [kind for kind in KINDS.values() if kind.name.startswith(wanted)]
     if not options.kinds:
         parser.error(f"--only knows {', '.join(KINDS)}")
