@@ -17,7 +17,7 @@ from eddyline import testing
 from eddyline.binder.statement import Register, StatementBinder
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.alike import Alike
-from eddyline.errors import DuplicateName, EddylineError, SourceMissing, StreamingFailed, SyntaxProblem, UnknownColumn
+from eddyline.errors import DuplicateName, EddylineError, SourceMissing, SyntaxProblem, UnknownColumn
 from eddyline.language import parse_piece, parse_script, pieces, to_sql
 from eddyline.spark.shapes import shared_shape
 from laws.without_spark import kernels_alone
@@ -285,38 +285,6 @@ def test_a_class_of_any_numbers_comes_back_as_it_was(spark: object, tmp_path: Pa
             db.flush()
             told = [sorted(answer.row[0] for answer in db.query(f"q{at}").fetch()) for at in range(len(numbers))]
     assert told == [sorted(set(numbers.values()) - {value}) for value in numbers.values()]
-
-
-def test_who_comes_back_with_another_shape_is_not_answered_by_the_plan_of_others(spark: object, tmp_path: Path) -> None:
-    with patch.dict(os.environ, EDDYLINE_SHARE_FROM="1"), kernels_alone():
-        with eddyline.connect(str(tmp_path)) as db:
-            db.sql("CREATE STREAM s (x INTEGER, st STRING, t INTEGER) TIMESTAMP BY t")
-            db.sql(";".join(above(f"q{n}", n) for n in (1, 2, 3)))
-            db.queries("SELECT x FROM s WHERE x > :low", {"name": ["m1", "m2"], "low": [1, 2]})
-            db.stream("s").push([(2, "", 1), (4, "", 2)])
-            db.flush()
-            assert db.query("q1").to_arrow().num_rows == 2
-        for file in (tmp_path / "catalog").glob("*.json"):  # as a version wrote it that read this as the same
-            file.write_text(file.read_text().replace("x > 2", "x > 2 AND st IS NOT NULL"))
-            file.write_text(file.read_text().replace("x > :low", "x > :low AND st IS NOT NULL"))
-        with eddyline.connect(str(tmp_path)) as db:
-            assert any("not answered any more" in text for text in db.status().warnings)
-            db.stream("s").push([(5, "", 3)])
-            db.flush()
-            told = {name: [answer.row[0] for answer in db.query(name).fetch()] for name in db.queries}
-            states = {row["name"]: row["state"] for row in db.sql("SHOW QUERIES").to_arrow().to_pylist()}
-            assert {q.name: q.state for q in db.status().queries} == {n: states[n] for n in ("q1", "q2", "q3")}
-            with pytest.raises(StreamingFailed, match="q2 has stopped: it was answered together"):
-                stranger = db.query("q2")
-                stranger.fetch()
-                stranger.fetch()
-            db.sql("DROP QUERY q2; DROP QUERIES LIKE 'm%'; DROP QUERY q1")
-            db.stream("s").push([(6, "", 4)])
-            db.flush()
-            assert [answer.row[0] for answer in db.query("q3").fetch()] == [4, 5, 6]
-    strange = [name for name, state in states.items() if state == "stopped"]
-    assert strange == ["q2", "m1", "m2"]
-    assert told == {"q1": [2, 4, 5], "q2": [4], "q3": [4, 5], "m1": [2, 4], "m2": [4]}
 
 
 def test_showing_forgets_nothing(db: Any) -> None:

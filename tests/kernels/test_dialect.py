@@ -18,6 +18,19 @@ def test_a_number_is_not_mistaken_for_what_stands_for_another(number: int) -> No
     assert text.count(f"CAST({number} AS") == 1 and "CAST(55 AS INT)" in text and f"CAST(1{number} AS" in text
 
 
+@pytest.mark.parametrize("stand_in", _STAND_INS.values())
+def test_nor_is_what_is_in_a_string_or_a_part_of_a_number(stand_in: int) -> None:
+    number = 55 if stand_in < 2**31 else 2**40
+    text, _ = kernel_sql(f"`x` = {number} AND `w` = '{stand_in}' AND `d` > {stand_in}.5D")
+    assert f"CAST({number} AS" in text and f"= '{stand_in}'" in text and f"'{stand_in}.5'" in text
+
+
+def test_the_numbers_of_a_type_are_no_values() -> None:
+    text, _ = kernel_sql("CAST('1.50' AS DECIMAL(10,2))")
+    with duckdb.connect() as database:
+        assert database.execute(f"SELECT {text}::VARCHAR").fetchone() == ("1.50",)
+
+
 def test_numbers_in_texts_and_names_stay() -> None:
     assert kernel_sql("concat('a 120 b', `c 345`) AS c12") == ("'a 120 b' || \"c 345\" AS c12", "c12")
 

@@ -451,7 +451,7 @@ class Core:
         raise failure
 
     def problem_of(self, query: StandingQuery) -> str | None:
-        return self.engine.problem_of(query.record.log, query.record.seat)
+        return self.engine.stopped().get(query.record.log)
 
     def state_of(self, log: str) -> str:
         """How the query or query class is that has a log."""

@@ -18,7 +18,7 @@ from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
 from eddyline.database.rows import Rows
 from eddyline.database.scripts import Scripts
-from eddyline.database.status import STOPPED, QueryStatus, Status
+from eddyline.database.status import QueryStatus, Status
 from eddyline.database.steps import Steps
 from eddyline.database.stream import Pushed, StreamHandle
 from eddyline.errors import InvalidDefinition, noted
@@ -199,16 +199,16 @@ class Database:
             seat = query.record.seat
             start = query.record.reached if stage is None or seat is not None else stage.start
             counts = (0, 0) if stage is None else (stage.plus, stage.minus)
-            shared, problem = None if seat is None else seat.log, core.problem_of(query)
+            shared = None if seat is None else seat.log
             queries.append(
                 QueryStatus(
                     query.record.name,
                     query.record.kind,
                     start,
                     *counts,
-                    problem,
+                    core.problem_of(query),
                     shared,
-                    core.state_of(query.record.log) if problem is None else STOPPED,
+                    core.state_of(query.record.log),
                     query.query.priority,
                 )
             )

@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.database.definitions import Definitions
 from eddyline.database.sets import lower
-from eddyline.database.status import STOPPED
-from eddyline.log.answers import Seat
 from eddyline.spark.engine import Engine
 from eddyline.spark.explain_class import filter_mates, form_text
 from eddyline.spark.join_report import shares_text
@@ -47,11 +45,7 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
     def size(log: str) -> int:
         return len(engine.classes.named(log))
 
-    state_in = cache(state_of)
-
-    def state(seat: Seat | None, log: str) -> str:
-        return STOPPED if seat is not None and engine.classes.strangers.has(seat) else state_in(log)
-
+    state = cache(state_of)
     standing = engine.executor.queries()
     withheld = cache(engine.withheld)
 
@@ -71,13 +65,13 @@ def listed(definitions: Definitions, engine: Engine, state_of: Callable[[str], s
         record = query.record
         shared = (None, 1) if record.seat is None else (record.log, size(record.log))
         asks = (None, own_shares(record.log)) if record.seat is None else (_form(query.query), shares(record.log))
-        about = _about(query.query, asks, state(record.seat, record.log), withheld(record.log))
+        about = _about(query.query, asks, state(record.log), withheld(record.log))
         rows.append((record.name, record.kind, *shared, *about))
     columns = zip(*rows, strict=True) if rows else [[]] * len(COLUMNS)
     tables = [pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))]
     for many in definitions.sets:
         members, log = many.members, many.members.seat.log
-        about = _about(many.query, (_form(many.query), shares(log)), state(members.seat, log), withheld(log))
+        about = _about(many.query, (_form(many.query), shares(log)), state(log), withheld(log))
         tables.append(_repeated(members.names, (members.record.query.kind, log, size(log), *about)))
     table = pa.concat_tables(tables)
     return table.filter(pc.match_like(pc.utf8_lower(table.column("name")), lower(pattern)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import count
 
 import sqlglot
 from sqlglot import exp
@@ -44,7 +45,9 @@ def kernel_sql(text: str) -> tuple[str, str]:
     numbers: dict[str, str] = {}
 
     def stand_in(found: re.Match[str]) -> str:
-        name = str(_STAND_INS[_type_of(int(found[0]))] + len(numbers))
+        first = _STAND_INS[_type_of(int(found[0]))] + len(numbers)
+        # one that is in the text, a part of a number or of a string perhaps, would be taken for this number
+        name = next(name for name in map(str, count(first)) if name not in text and name not in numbers)
         numbers[name] = found[0]
         return name
 
@@ -71,7 +74,7 @@ def _translated(text: str) -> tuple[str, str]:
 def _same_meaning(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Cast | exp.TryCast):
         return _cast(node)
-    if _is_number(node) and not isinstance(node.parent, exp.Cast | exp.TryCast | exp.Neg):
+    if _is_number(node) and not isinstance(node.parent, exp.Cast | exp.TryCast | exp.Neg | exp.DataTypeParam):
         return exp.Cast(this=node.copy(), to=_type_of(int(node.name)))
     if isinstance(node, exp.Neg) and _is_number(node.this):
         return exp.Cast(this=exp.Literal.number(f"-{node.this.name}"), to=_type_of(-int(node.this.name)))

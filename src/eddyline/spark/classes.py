@@ -24,7 +24,6 @@ from eddyline.spark.moment import Beginning
 from eddyline.spark.spans import LOW
 from eddyline.spark.stages import SLICES, Stage, cut
 from eddyline.spark.standing import Standing
-from eddyline.spark.strangers import Strangers, constants_of_nothing, wanting_nothing
 
 #: the first of a shape runs by itself: there is nothing to share, and its log is its own
 _SHARE_FROM = 2
@@ -153,8 +152,6 @@ class Classes:
         self._by_key: dict[Any, list[QueryClass]] = {}  # where new queries of a shape go
         self._by_log: dict[str, QueryClass] = {}
         self._last = 0
-        self.strangers = Strangers()
-        self._taken: Counter[str] = Counter()  # by log, the highest number that a member ever had
         storage.delete_folder(FOLDER)
 
     def stands_alone(self, shape: Shape, beginning: Beginning, how_many: int) -> None:
@@ -167,7 +164,6 @@ class Classes:
     def reserve(self, log: str, upto: int) -> None:
         """A class has had this name, and members up to a number: their answers may still lie about."""
         self._last = max(self._last, int(log.removeprefix(CLASS)))
-        self._taken[log] = max(self._taken[log], upto)
         if log in self._by_log:
             self._by_log[log].next_number = max(self._by_log[log].next_number, upto + 1)
 
@@ -209,11 +205,6 @@ class Classes:
                 key = _key(shape, standing.beginning)
                 earlier = [other for other in self._by_key.get(key, ()) if not other.takes(shape)]
                 self._by_key[key] = [*earlier, found]
-        assert found.shape is not None
-        if found.shape.key != shape.key:
-            self.strangers.add(seat, count)
-            shape = wanting_nothing(found.shape)
-            constants = None if constants is None else constants_of_nothing(shape, count)
         # where all began together, it is the class that knows what had come
         since = standing.since.get(shape.stream, 0) if shape.by_tuple and not shape.together else 0
         begin = LOW if seat.begin is None else seat.begin
@@ -230,18 +221,12 @@ class Classes:
 
     def leave(self, log: str, numbers: Sequence[int], shape: Shape) -> QueryClass:
         found = self.named(log)
-        assert found.shape is not None
-        strange = [number for number in numbers if self.strangers.has(Seat(log, number))]
-        if strange:
-            found.drop(strange, wanting_nothing(found.shape))
-        if len(strange) < len(numbers):
-            found.drop([number for number in numbers if number not in strange], shape)
+        found.drop(numbers, shape)
         found.unrank(numbers)
         if not len(found):
             left = {key: [other for other in others if other is not found] for key, others in self._by_key.items()}
             self._by_key = {key: others for key, others in left.items() if others}
             del self._by_log[log]
-            self.strangers.forget(log)
         return found
 
     def free(self, log: str) -> None:

@@ -34,7 +34,7 @@ from eddyline.planner.written import tree_written
 from eddyline.sources import Reject
 from eddyline.sources.chunk import Chunk
 from eddyline.spark.batch_report import BatchReport
-from eddyline.spark.classes import Classes, QueryClass, sharing_from
+from eddyline.spark.classes import Classes, sharing_from
 from eddyline.spark.evaluate.batch import Batch, Clock, Log
 from eddyline.spark.evaluate.kept import with_slices
 from eddyline.spark.executor import Executor
@@ -55,7 +55,6 @@ from eddyline.spark.stages import WINDOWS, Stage, cut
 from eddyline.spark.staging import Staging
 from eddyline.spark.standing import Standing
 from eddyline.spark.start import start_session
-from eddyline.spark.strangers import REASON
 from eddyline.spark.stretches import given_logs
 from eddyline.spark.tables import Tables
 from eddyline.spark.tags.functions import code_for
@@ -119,7 +118,6 @@ class Engine:
         )
         self.results = ResultLog(self.storage)
         self.classes = Classes(self.storage, share_from)
-        self._on_trouble = on_trouble
         self.join_costs = JoinCosts(self.storage)
         self.join_limits: Callable[[], Allowed] = Allowed  # what all joins may take together
         self.executor.joins.allowed = lambda: self.join_limits()
@@ -238,7 +236,7 @@ class Engine:
         assert shape is not None
         self.use_functions(functions_of_shape(shape))
         with self.executor.changing:
-            self.executor.add(self._seated(seat, self.classes.take(seat, shape, standing)))
+            self.executor.add(self.classes.take(seat, shape, standing))
 
     def stand_all(self, standing: Standing, query: BoundQuery, seat: Seat, values: pa.Table) -> None:
         """Let as many queries stand as there are rows of values for the parameters of a query."""
@@ -246,13 +244,7 @@ class Engine:
         self.use_functions(functions_of_shape(shape))
         with self.executor.changing:
             constants = constants_of(shape, values)
-            taken = self.classes.take(seat, shape, standing, constants, values.num_rows)
-            self.executor.add(self._seated(seat, taken))
-
-    def _seated(self, seat: Seat, taken: QueryClass) -> QueryClass:
-        if self.classes.strangers.has(seat):
-            self._on_trouble(f"a query of {seat.log} is not answered any more: {REASON}; SHOW QUERIES tells which")
-        return taken
+            self.executor.add(self.classes.take(seat, shape, standing, constants, values.num_rows))
 
     def leave(self, log: str, numbers: Sequence[int], query: BoundQuery) -> bool:
         """End members of a class; gives whether the class has ended with them."""
@@ -436,10 +428,6 @@ class Engine:
     def stopped(self) -> dict[str, str]:
         """The queries that have stopped because their own work fails, and why."""
         return {name: stage.failed for name, stage in self.executor.results.stages.items() if stage.failed}
-
-    def problem_of(self, log: str, seat: Seat | None) -> str | None:
-        """Why a query that stands is not answered."""
-        return REASON if seat is not None and self.classes.strangers.has(seat) else self.stopped().get(log)
 
     def restart(self) -> None:
         """Begin again with the batch that failed; what its attempt left in memory is forgotten."""

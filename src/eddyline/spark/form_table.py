@@ -114,9 +114,8 @@ class FormTable:
         """Few go with the work, many into a file, and those who ask for something costly: all of them at once."""
         costly = self.form.predicate is not None and is_expensive(self.form.predicate)
         if rows.num_rows <= MOST_JOINED and not costly:
-            return MemberTable(
-                self._fields, rows.combine_chunks(), asks=self.form.asks
-            )  # Spark stops at an empty chunk
+            whole = rows.combine_chunks()  # Spark stops at an empty chunk
+            return MemberTable(self._fields, whole, asks=self.form.asks)
         path = f"{folder}/{uuid.uuid4().hex}.parquet"
         storage.write_table(path, rows)
         return MemberTable(self._fields, None, path, count=rows.num_rows, asks=self.form.asks)

@@ -224,9 +224,9 @@ def _in_tasks(spark: SparkSession, works: Sequence[Work], do: Callable[[Iterable
 
 def _dealt(bundles: Sequence[list[Work]], cores: int) -> list[list[list[Work]]]:
     """What each task has to do. To start one takes as long as to look at some hundred thousand rows, so there are no
-    more than cores where all will be busy equally long: with parts of one stage of about as many rows. Where that is
-    not known there are some more, and who is done first takes the next."""
-    if len({work.stage for bundle in bundles for work in bundle}) == 1:
+    more than cores where all will be busy equally long: with parts of one stage, done in one way, of as many rows each.
+    Where that is not known there are some more, and who is done first takes the next."""
+    if len({(work.stage, bool(work.found)) for bundle in bundles for work in bundle}) == 1:
         equal = _equal_shares(bundles, min(cores, len(bundles)))
         if equal is not None:
             return equal
@@ -238,7 +238,7 @@ def _dealt(bundles: Sequence[list[Work]], cores: int) -> list[list[list[Work]]]:
 
 def _equal_shares(bundles: Sequence[list[Work]], count: int) -> list[list[list[Work]]] | None:
     """The largest first, each to who has the least so far; None if that leaves some with much more than others."""
-    rows = [sum(work.reads for work in bundle) for bundle in bundles]
+    rows = [max(1, sum(work.reads for work in bundle)) for bundle in bundles]
     shares: list[list[list[Work]]] = [[] for _ in range(count)]
     total = [0] * count
     for at in sorted(range(len(bundles)), key=lambda at: -rows[at]):

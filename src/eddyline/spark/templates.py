@@ -14,7 +14,7 @@ from eddyline.algebra.relational import WindowSelect
 from eddyline.algebra.remote import is_remote
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.stream import StreamSelect
-from eddyline.algebra.types import DataType
+from eddyline.algebra.types import DOUBLE, FLOAT, DataType
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import NotSupported, TypeMismatch
@@ -106,6 +106,8 @@ def constants_of(shape: Shape, values: pa.Table) -> pa.Table:
 
 
 def _fitting(name: str, values: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray:
+    if pa.types.is_decimal(values.type) and type_ in (FLOAT, DOUBLE):
+        values = values.cast(pa.string())  # which are read to the last bit; Arrow multiplies by a power of ten
     try:
         return values.cast(arrow_type(type_))
     except pa.ArrowInvalid as problem:

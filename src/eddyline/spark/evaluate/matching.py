@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from eddyline.algebra.expression import Column, TypedExpr
+from eddyline.algebra.expression import Column, Expr, Literal, TypedExpr, rewritten
 from eddyline.algebra.sharing import MEMBER, QUERY, Form, Match
 from eddyline.algebra.types import BIGINT, DataType
 from eddyline.algebra.user_function import is_expensive
 from eddyline.columnar.types import arrow_type
 from eddyline.kernels import sheet
+from eddyline.kernels.fits import why_not_expression
 from eddyline.kernels.matching import Filter
 from eddyline.kernels.ranges import Ranges, ranges_of
 from eddyline.log.segment import INDEX
@@ -24,8 +24,6 @@ from eddyline.spark.literal import literal_sql
 
 #: the pseudo-relation of what a row of a log has beside its values
 _LOG = "$log"
-#: what is said of a member without a column of its table
-_SAID = frozenset(map(sql_of, (False, True)))
 _LATER = (Column(INDEX, BIGINT, _LOG), Column(SINCE.removeprefix("_"), BIGINT, MEMBER))
 
 
@@ -43,14 +41,11 @@ class _Asked:
     later: bool  # whether rows that came before a member was created are none of its business
     width: int  # of the rows
 
-    def extra(self, form: Form) -> list[tuple[str, str]]:
-        """What is added of a member: columns of its table, or as SQL, each with the name it gets."""
+    def with_extra(self, rows: Frame, form: Form, written: Callable[[str], str] = str) -> Frame:
+        """What stays of the rows and what is added of a member; `written`: how a column of its table is."""
         asks = [sql_of(form.asks)] if self.asks else []
-        own = [QUERY, *asks, *(f"_a{i}" for i in range(len(self.above)))]
-        return [(name, f"c{i}") for i, name in enumerate(own, self.width)]
-
-    def with_extra(self, rows: Frame, form: Form) -> Frame:
-        return rows.selectExpr(*self.columns, *(f"{name} AS {as_}" for name, as_ in self.extra(form)))
+        own = [written(QUERY), *asks, *(written(f"_a{i}") for i in range(len(self.above)))]
+        return rows.selectExpr(*self.columns, *(f"{sql} AS c{i}" for i, sql in enumerate(own, self.width)))
 
 
 def matched(
@@ -87,8 +82,8 @@ def matched(
 
 def _by_join(form: Form, asked: _Asked) -> Frame:
     """Every row beside every member: for few members, or for predicates that no index serves."""
-    only = asked.members.tables[form.name].only
-    if only is not None and isinstance(asked.frame, sheet.Frame):
+    only = _only(form, asked)
+    if only is not None:
         return _by_only(form, only, asked)
     members = asked.members.frame(form.name, asked.frames)
     condition = "true" if form.predicate is None else spark_sql(form.predicate, asked.names)
@@ -97,23 +92,36 @@ def _by_join(form: Form, asked: _Asked) -> Frame:
     return asked.with_extra(joined(asked.frame, members, condition), form)
 
 
-def _by_only(form: Form, only: Mapping[str, Any], asked: _Asked) -> Frame:
-    """The rows that the only member wants. To the kernel its constants are what those of a query by itself are, which
-    is twice as fast as comparing with a table of one row; Spark would compile the statement anew for each of them."""
+def _only(form: Form, asked: _Asked) -> Mapping[str, Literal] | None:
+    """What is known of the only member, by column, if the kernel takes a condition with these constants as it takes one
+    of a query by itself; Spark would compile its plan anew for each."""
+    values = asked.members.tables[form.name].only
+    if values is None or not isinstance(asked.frame, sheet.Frame):
+        return None
     types = {f"_p{i}": type_ for i, type_ in enumerate(form.constants)}
     types |= {f"_a{i}": type_ for i, type_ in enumerate(asked.above)}
+    known = {name: Literal(value, types.get(name, BIGINT)) for name, value in values.items()}
+    predicate = () if form.predicate is None else (_given(form.predicate, known),)
+    return None if any(map(why_not_expression, (*known.values(), *predicate))) else known
 
-    def known(name: str) -> str:
-        return literal_sql(only[name], types.get(name, BIGINT))
 
-    def name(column: Column) -> str:
-        return known(f"_{column.name}") if column.relation == MEMBER else asked.names(column)
+def _given(predicate: TypedExpr, known: Mapping[str, Literal]) -> TypedExpr:
+    def constant(part: Expr) -> TypedExpr | None:
+        return known[f"_{part.name}"] if isinstance(part, Column) and part.relation == MEMBER else None
 
-    condition = "true" if form.predicate is None else spark_sql(form.predicate, name)
+    return rewritten(predicate, constant)
+
+
+def _by_only(form: Form, only: Mapping[str, Literal], asked: _Asked) -> Frame:
+    """The rows that the only member wants: nothing is joined, and the kernel skips what its constants rule out."""
+
+    def written(name: str) -> str:
+        return literal_sql(only[name].value, only[name].type)
+
+    condition = "true" if form.predicate is None else spark_sql(_given(form.predicate, only), asked.names)
     if asked.later:
-        condition = f"({condition}) AND {INDEX} > {known(SINCE)}"
-    columns = [f"{value if value in _SAID else known(value)} AS {as_}" for value, as_ in asked.extra(form)]
-    return asked.frame.where(condition).selectExpr(*asked.columns, *columns)
+        condition = f"({condition}) AND {INDEX} > {written(SINCE)}"
+    return asked.with_extra(asked.frame.where(condition), form, written)
 
 
 def _indexed(form: Form, asked: _Asked) -> Ranges | None:

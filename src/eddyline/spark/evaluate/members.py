@@ -40,11 +40,14 @@ class MemberTable:
 
     @cached_property
     def only(self) -> Mapping[str, Any] | None:
-        """What is known of the only member, by column; None if there are others."""
+        """What is known of the only member, by column; None if there are others, or of years that Python has not."""
         if self.rows is None or self.gone is not None or self.rows.num_rows != 1:
             return None
         names = self.rows.column_names
-        return dict(zip(names, python_rows(names, self.rows)[0], strict=True))
+        try:
+            return dict(zip(names, python_rows(names, self.rows)[0], strict=True))
+        except (OverflowError, ValueError):
+            return None
 
     def frame(self, frames: Frames) -> Frame:
         if self.path is not None:
