@@ -15,7 +15,15 @@ from typer.testing import CliRunner
 import eddyline
 from eddyline import testing
 from eddyline.cli.main import app
-from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, SyntaxProblem, TypeMismatch, UnknownName
+from eddyline.errors import (
+    DuplicateName,
+    InvalidDefinition,
+    NotSupported,
+    Position,
+    SyntaxProblem,
+    TypeMismatch,
+    UnknownName,
+)
 from laws.without_spark import kernels_alone
 
 STREAM = "CREATE STREAM s (k STRING, x INTEGER, d DOUBLE, t INTEGER) TIMESTAMP BY t"
@@ -257,13 +265,34 @@ def test_decimals_in_templates(spark: object, condition: str, values: list[Any],
         ("SELECT x + :low AS y FROM s", [1], "the parameter :low stands outside of WHERE and HAVING"),
         ("SELECT x FROM s WHERE x > abs(:low)", [1], "the parameter :low stands inside of abs"),
         ("SELECT x FROM s WHERE x > :low", ["a"], "the values of :low are STRING, and INTEGER is wanted there"),
+        ("SELECT x FROM s WHERE :low", [True], "the parameter :low is a condition by itself"),
+        ("SELECT x FROM s WHERE x > 1 AND :low", [True], "the parameter :low is a condition by itself"),
+        ("SELECT x FROM s WHERE k LIKE :low", ["a\\_"], "a value of :low has a backslash"),
     ],
 )
 def test_why_a_parameter_cannot_stand_there(spark: object, query: str, values: list[Any], problem: str) -> None:
     with testing.database() as db:
-        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
-        with pytest.raises(NotSupported, match=problem):
+        db.sql("CREATE STREAM s (x INTEGER, k STRING, t INTEGER) TIMESTAMP BY t")
+        with pytest.raises(NotSupported, match=problem) as told:
             db.queries(query, {"low": values})
+        assert told.value.position == Position(query.index(":low"), query.index(":low") + 4)
+
+
+@pytest.mark.parametrize("constants", [{"low": 3}, {"low": "abc"}, {"low": [2**70]}, {"low": [1, "a"]}])
+def test_the_column_is_named_that_is_none(db: eddyline.Database, constants: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="the column low of the constants"):
+        db.queries("SELECT x FROM s WHERE x > :low", constants)
+
+
+def test_a_column_of_nulls_has_any_type(spark: object, tmp_path: Path) -> None:
+    with kernels_alone():
+        with eddyline.connect(str(tmp_path)) as db:
+            db.sql(STREAM)
+            db.queries("SELECT x FROM s WHERE x > :low OR k = :key OR x = 5", {"low": [None], "key": [None]}, name="m")
+        with eddyline.connect(str(tmp_path)) as db:
+            db.stream("s").push(ROWS)
+            db.flush()
+            assert rows(db.query("m.1")) == [(5,)]
 
 
 def test_a_member_is_not_read_by_others(spark: object) -> None:

@@ -17,6 +17,7 @@ from math import copysign
 from typing import Any, cast
 
 from eddyline.algebra.types import BOOLEAN, DataType
+from eddyline.errors import Position
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Parameter:
     """The value of a constant that is given later, by name: `:low` in the template of many queries."""
 
     name: str
+    position: Position | None = field(default=None, repr=False, compare=False)  # where it stands in the template
 
 
 @dataclass(frozen=True)

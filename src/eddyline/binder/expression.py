@@ -146,7 +146,7 @@ class Binder:
         if type_ is None:
             hint = "db.queries(template, constants) takes a template with parameters and a table of their values"
             raise NotSupported(f"nothing is given for the parameter :{node.name}", position_of(node), hint)
-        return Literal(Parameter(node.name), type_)
+        return Literal(Parameter(node.name, position_of(node)), type_)
 
     def constant(self, node: exp.Expr) -> TypedExpr:
         assert isinstance(node, exp.Literal)

@@ -217,7 +217,7 @@ def _table(constants: Any) -> pa.Table:
     if isinstance(constants, pa.Table):
         return constants
     if isinstance(constants, dict):
-        return pa.table(constants)
+        return pa.table({name: _column(name, values) for name, values in constants.items()})
     if isinstance(constants, list):
         return pa.Table.from_pylist(constants)
     if hasattr(constants, "toArrow"):  # of Spark
@@ -228,3 +228,14 @@ def _table(constants: Any) -> pa.Table:
         f"constants cannot be a {type(constants).__name__}",
         hint="give an Arrow table, a DataFrame of pandas or Spark, a dict of columns or a list of dicts",
     )
+
+
+def _column(name: str, values: Any) -> Any:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InvalidDefinition(f"the column {name} of the constants is {values!r:.60}, not a list of values")
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        raise InvalidDefinition(f"the column {name} of the constants has values of no one type: {problem}") from problem

@@ -16,6 +16,7 @@ from eddyline.algebra.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    NULL,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -77,6 +78,8 @@ def folded(expr: Expr) -> Literal | None:
     if expr.function == "neg":
         return None if isinstance(given.value, Parameter) else _negative(given, expr.type)
     if isinstance(given.value, Parameter):
+        if given.type == NULL:  # no value is given but NULL, which any type has
+            return replace(given, type=expr.type)
         exact = is_integer(given.type) or is_decimal(given.type)
         wider = expr.type == DOUBLE or (expr.type == BIGINT and is_integer(given.type))
         wider = wider or (is_decimal(expr.type) and exact)

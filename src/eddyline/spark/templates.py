@@ -42,15 +42,19 @@ def template_shape(query: BoundQuery) -> Shape:
     for operator in (shape.marked or shape.plan).walk():
         if isinstance(operator, StreamSelect | WindowSelect):
             if (left := _left_in(operator.predicate)) is not None and has_constants(operator.predicate):
+                if _is_condition(left[1]):
+                    raise _cannot_stand(*left)
                 raise NotSupported(
                     f"the parameter :{_name(left[0])} stands below what counts rows, where the queries cannot differ",
-                    hint="ask it above the window",
+                    left[0].value.position,
+                    "ask it above the window",
                 )
             asked.append(operator.predicate)
         elif (left := next(filter(None, map(_left_in, expressions_of(operator))), None)) is not None:
             raise NotSupported(
                 f"the parameter :{_name(left[0])} stands outside of WHERE and HAVING, where the queries cannot differ",
-                hint=_COMPARED,
+                left[0].value.position,
+                _COMPARED,
             )
     for condition in asked:
         if (left := _left_in(condition)) is not None:
@@ -74,16 +78,25 @@ def _left_in(expr: Expr, around: Call | Aggregate | None = None) -> tuple[Litera
     return next((left for child in expr.children if (left := _left_in(child, inner)) is not None), None)
 
 
+def _is_condition(around: Call | Aggregate | None) -> bool:
+    """Whether what stands there is compared with nothing."""
+    return around is None or around.function in ("and", "or", "not")
+
+
 def _cannot_stand(parameter: Literal, around: Call | Aggregate | None) -> NotSupported:
-    name = _name(parameter)
+    name, position = _name(parameter), parameter.value.position
     if around is not None and around.function == "cast":
+        wanted = f"give values of type {around.type}"
         return NotSupported(
-            f"the values of :{name} are {parameter.type}, and {around.type} is wanted there",
-            hint=f"give values of type {around.type}",
+            f"the values of :{name} are {parameter.type}, and {around.type} is wanted there", position, wanted
         )
-    if around is None or around.function in COMPARING:
-        return NotSupported(f"the values of :{name} are {parameter.type}, which no parameter can be", hint=_COMPARED)
-    return NotSupported(f"the parameter :{name} stands inside of {around.function}", hint=_COMPARED)
+    if around is None or _is_condition(around):
+        return NotSupported(f"the parameter :{name} is a condition by itself", position, _COMPARED)
+    if around.function in COMPARING:
+        return NotSupported(
+            f"the values of :{name} are {parameter.type}, which no parameter can be", position, _COMPARED
+        )
+    return NotSupported(f"the parameter :{name} stands inside of {around.function}", position, _COMPARED)
 
 
 def _name(parameter: Literal) -> str:
@@ -96,22 +109,28 @@ def constants_of(shape: Shape, values: pa.Table) -> pa.Table:
     patterns = _patterns(shape)
     for place, (constant, type_) in enumerate(zip(shape.constants, (*shape.where, *shape.above), strict=True)):
         if isinstance(constant, Parameter):
-            column = _fitting(constant.name, values.column(constant.name), type_)
+            column = _fitting(constant, values.column(constant.name), type_)
             if place in patterns and pc.any(pc.match_substring(column, "\\")).as_py():
-                raise NotSupported(f"a value of :{constant.name} has a backslash, which engines read in different ways")
+                raise NotSupported(
+                    f"a value of :{constant.name} has a backslash, which engines read in different ways",
+                    constant.position,
+                    "make that query with CREATE QUERY",
+                )
             columns.append(column)
         else:
             columns.append(pa.repeat(pa.scalar(constant, arrow_type(type_)), values.num_rows))
     return pa.table(columns, [f"c{i}" for i in range(len(columns))])
 
 
-def _fitting(name: str, values: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray:
+def _fitting(parameter: Parameter, values: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray:
     if pa.types.is_decimal(values.type) and type_ in (FLOAT, DOUBLE):
         values = values.cast(pa.string())  # which are read to the last bit; Arrow multiplies by a power of ten
     try:
         return values.cast(arrow_type(type_))
     except pa.ArrowInvalid as problem:
-        raise TypeMismatch(f"the values of :{name} are not all of type {type_}: {problem}") from problem
+        raise TypeMismatch(
+            f"the values of :{parameter.name} are not all of type {type_}: {problem}", parameter.position
+        ) from problem
 
 
 def _patterns(shape: Shape) -> set[int]:
