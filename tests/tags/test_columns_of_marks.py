@@ -85,3 +85,14 @@ def test_searched(search: _SaysA | _Early) -> None:
     assert tags.found(search, column).to_pylist() == [search(of.read(text)) for text in texts]
     kept = [of.written([mark for mark in of.read(text) if search((mark,))]) for text in texts]
     assert tags.selected(search, column).to_pylist() == kept
+
+
+def test_a_made_mark_stands_behind_those_that_are_there() -> None:
+    rest = tags.rest_of(of.MarkText(0, of.MADE, 0, "s", "q", "it's, [so]", None, "subjective", None, "O", None))
+    own = of.written([of.MarkText(3, of.GIVEN, 4, "s", "s", "sad", "-", "subjective", None, "O", None)])
+    for before in ([own, None, own], [None, None, None], [own, own, own]):
+        made = tags.added(pa.array(before, pa.string()), pa.array([7, 8, 9]), pa.array([1, 2, 3]), pa.array([rest] * 3))
+        for text, had, tick, index in zip(made.to_pylist(), before, (7, 8, 9), (1, 2, 3), strict=True):
+            *others, mark = of.read(text)
+            assert others == list(of.read(had))
+            assert (mark.timestamp, mark.made, mark.number, mark.content) == (tick, of.MADE, index, "it's, [so]")

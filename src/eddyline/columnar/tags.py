@@ -181,13 +181,11 @@ def scored(tags: pa.Array, which: pa.Array) -> pa.Array:
 
 def added(tags: pa.Array, tick: pa.Array, index: pa.Array, rest: pa.Array) -> pa.Array:
     """Marks with one more behind them, that of a tag made for each tuple; `rest` is what its text ends with."""
-    mark = pc.binary_join_element_wise(
-        "[", tick.cast(pa.string()), f",{of.MADE},", index.cast(pa.string()), ",", rest, ""
-    )
-    first = pc.binary_join_element_wise("[", mark, "]", "")
-    before = pc.utf8_slice_codeunits(tags, 0, -1)
-    behind = pc.binary_join_element_wise(before, ",", mark, "]", "")
-    return pc.if_else(pc.is_null(tags), first, behind)
+    mark = "[", tick.cast(pa.string()), f",{of.MADE},", index.cast(pa.string()), ",", rest, "]"
+    if tags.null_count == len(tags):
+        return pc.binary_join_element_wise("[", *mark, "")
+    before = pc.binary_join_element_wise(pc.utf8_slice_codeunits(tags, 0, -1), ",", "")
+    return pc.binary_join_element_wise(pc.coalesce(before, "["), *mark, "")
 
 
 def rest_of(mark: of.MarkText) -> str:
