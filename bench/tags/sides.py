@@ -102,12 +102,16 @@ class Running:
         return found["streams"] + found["results"]
 
     def _bytes(self) -> dict[str, int]:
-        """Of the logs of the streams, of answers and of everything else that the database has written."""
+        """Of the logs of the streams, of answers and of everything else that the database has written. A file that two
+        logs share is on the disk once."""
         sizes = {"streams": 0, "results": 0, "rest": 0}
-        for path in self._folder.rglob("*"):
-            if path.is_file():
+        counted = set()
+        for path in sorted(self._folder.rglob("*"), reverse=True):  # the stream's own before those of answers
+            about = path.stat()
+            if path.is_file() and about.st_ino not in counted:
+                counted.add(about.st_ino)
                 top = path.relative_to(self._folder).parts[0]
-                sizes[top if top in sizes else "rest"] += path.stat().st_size
+                sizes[top if top in sizes else "rest"] += about.st_size
         return sizes
 
     def close(self) -> None:

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import eddyline
+from eddyline.algebra.answer import TagAnswer
+from eddyline.kernels.passing import PassedOn
 from eddyline.log.storage import Storage
 from eddyline.log.upkeep import Pace
 from laws.restless import spread_thin
@@ -119,3 +121,31 @@ def test_linked_or_written(spark: object) -> None:
         assert any(f"results/{query}/" in path for path in every), query
     assert any(path.endswith("-some.linked") for path in every)
     assert any(path.endswith(".told.linked") for path in every)
+
+
+def test_only_what_is_tagged_is_asked_for(tmp_path: Path) -> None:
+    asked: dict[str, list[int]] = {}
+    real = PassedOn.linked
+
+    def counting(passed: PassedOn, storage: Storage, folder: str, batch: int, told: Any) -> Any:
+        batches = list(told)
+        asked.setdefault(folder, []).append(sum(each.num_rows for each in batches))
+        return real(passed, storage, folder, batch, batches)
+
+    with (
+        kernels_alone(),
+        patch.object(PassedOn, "linked", counting),
+        patch.dict(os.environ, ALONE),
+        eddyline.connect(tmp_path / "db", heartbeat=None, clock=lambda: 0) as db,
+    ):
+        db.sql(STREAM.format(retain=""))
+        db.sql(WITH_TAGS)
+        db.stream("s").push([(n, n % 4, None, n) for n in range(40)])
+        db.flush()  # nobody has tagged anything
+        db.sql(f"CREATE QUERY tagger {QUERIES['tagger']}")
+        db.stream("s").push([(n, n % 4 if n % 3 else None, None, n) for n in range(40, 60)])
+        db.flush()
+        tagged = [n for n in range(40, 60) if n % 3 and n % 4 >= 2]
+        told = [each for each in db.query("tagger").fetch() if isinstance(each, TagAnswer)]
+    assert [each.tag.applies_to.tuples for each in told] == [(n + 1,) for n in tagged]
+    assert asked == {"results/shown": [0, len(tagged)], "results/tagger": [len(tagged)]}

@@ -85,3 +85,37 @@ def test_searched(search: _SaysA | _Early) -> None:
     assert tags.found(search, column).to_pylist() == [search(of.read(text)) for text in texts]
     kept = [of.written([mark for mark in of.read(text) if search((mark,))]) for text in texts]
     assert tags.selected(search, column).to_pylist() == kept
+
+
+def test_a_made_mark_stands_behind_those_that_are_there() -> None:
+    rest = tags.rest_of(of.MarkText(0, of.MADE, 0, "s", "q", "it's, [so]", None, "subjective", None, "O", None))
+    own = of.written([of.MarkText(3, of.GIVEN, 4, "s", "s", "sad", "-", "subjective", None, "O", None)])
+    for before in ([own, None, own], [None, None, None], [own, own, own]):
+        made = tags.added(pa.array(before, pa.string()), pa.array([7, 8, 9]), pa.array([1, 2, 3]), pa.array([rest] * 3))
+        for text, had, tick, index in zip(made.to_pylist(), before, (7, 8, 9), (1, 2, 3), strict=True):
+            *others, mark = of.read(text)
+            assert others == list(of.read(had))
+            assert (mark.timestamp, mark.made, mark.number, mark.content) == (tick, of.MADE, index, "it's, [so]")
+
+
+@pytest.mark.parametrize("words", [2, 40])
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_marks_of_two_streams_stand_one_behind_the_other(words: int, share: float) -> None:
+    """Where the same two meet again and again, and where hardly any two do."""
+    draw = random.Random(words)
+    reads = [[0], [2], [1, 3]]
+    given = [
+        [
+            of.written([of.MarkText(0, of.GIVEN, 0, stream, stream, f"w{word}", None, "junk", None, "O", on)])
+            for word, on in zip(range(words), [None, (0,), (1,)] * words, strict=False)
+        ]
+        for stream in ("a", "b")
+    ]
+    left, right = ([draw.choice(some) if draw.random() <= share else None for _ in range(300)] for some in given)
+    about = pa.array([json.dumps([2, 2, reads])] * 300)
+    found = tags.side_by_side(pa.array(left, pa.string()), pa.array(right, pa.string()), about)
+    right_ones = [
+        of.written(of.projected(of.beside(of.read(one), 2, of.read(other), 2), reads))
+        for one, other in zip(left, right, strict=True)
+    ]
+    assert found.to_pylist() == right_ones

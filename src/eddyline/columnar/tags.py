@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,8 +59,23 @@ def side_by_side(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
     other = _Pieces(right, lambda text: _beside(None, text, about))
     if one.are_none or other.are_none:
         return pc.coalesce(one.whole(), other.whole())
+    pairs = one.which.astype(np.int64) * len(other.made) + other.which
+    occurs = np.bincount(pairs, minlength=len(one.made) * len(other.made)) > 0
+    different = np.flatnonzero(occurs)
+    if len(different) * _OFTEN <= len(pairs):
+        places = zip(*(each.tolist() for each in np.divmod(different, len(other.made))), strict=True)
+        texts = [_side_by_side(one.made[left], other.made[right]) for left, right in places]
+        return pa.array(texts, pa.string()).take(pa.array((np.cumsum(occurs) - 1)[pairs]))
     both = pc.binary_join_element_wise(one.opened(), other.closed(), ",")
     return both if not both.null_count else pc.coalesce(both, one.whole(), other.whole())
+
+
+#: texts of two sides are put together in Python, once for each two that meet, if these do so often on average
+_OFTEN = 4
+
+
+def _side_by_side(one: str | None, other: str | None) -> str | None:
+    return f"{one[:-1]},{other[1:]}" if one is not None and other is not None else one or other
 
 
 class _Pieces:
@@ -67,24 +83,24 @@ class _Pieces:
     made once for each text that occurs, which is why nothing is cut out of the texts of rows."""
 
     def __init__(self, tags: pa.Array, made: Callable[[str], str | None]) -> None:
-        encoded = tags.dictionary_encode()
-        self._which = encoded.indices
-        self._made = [made(text) for text in encoded.dictionary.to_pylist()]
-        self.are_none = not any(text is not None for text in self._made)
+        encoded = tags.dictionary_encode(null_encoding="encode")
+        self.which = encoded.indices.to_numpy()
+        self.made = [text and made(text) for text in encoded.dictionary.to_pylist()]
+        self.are_none = not any(text is not None for text in self.made)
 
     def whole(self) -> pa.Array:
-        return self._taken(self._made)
+        return self._taken(self.made)
 
     def opened(self) -> pa.Array:
         """The first half of a text."""
-        return self._taken([text and text[:-1] for text in self._made])
+        return self._taken([text and text[:-1] for text in self.made])
 
     def closed(self) -> pa.Array:
         """The second."""
-        return self._taken([text and text[1:] for text in self._made])
+        return self._taken([text and text[1:] for text in self.made])
 
     def _taken(self, texts: list[str | None]) -> pa.Array:
-        return pa.array(texts, pa.string()).take(self._which)
+        return pa.array(texts, pa.string()).take(pa.array(self.which))
 
 
 @lru_cache(maxsize=8_192)
@@ -181,13 +197,11 @@ def scored(tags: pa.Array, which: pa.Array) -> pa.Array:
 
 def added(tags: pa.Array, tick: pa.Array, index: pa.Array, rest: pa.Array) -> pa.Array:
     """Marks with one more behind them, that of a tag made for each tuple; `rest` is what its text ends with."""
-    mark = pc.binary_join_element_wise(
-        "[", tick.cast(pa.string()), f",{of.MADE},", index.cast(pa.string()), ",", rest, ""
-    )
-    first = pc.binary_join_element_wise("[", mark, "]", "")
-    before = pc.utf8_slice_codeunits(tags, 0, -1)
-    behind = pc.binary_join_element_wise(before, ",", mark, "]", "")
-    return pc.if_else(pc.is_null(tags), first, behind)
+    mark = "[", tick.cast(pa.string()), f",{of.MADE},", index.cast(pa.string()), ",", rest, "]"
+    if tags.null_count == len(tags):
+        return pc.binary_join_element_wise("[", *mark, "")
+    before = pc.binary_join_element_wise(pc.utf8_slice_codeunits(tags, 0, -1), ",", "")
+    return pc.binary_join_element_wise(pc.coalesce(before, "["), *mark, "")
 
 
 def rest_of(mark: of.MarkText) -> str:

@@ -47,7 +47,7 @@ class PassedOn:
                 return None
             same = Linked(path, batch, self.shape, own.num_rows > 0)
             if same.some:
-                size += storage.write_table(same.tags, own.sort_by(INDEX))
+                size += storage.write_table(same.tags, _in_order(own))
             place = (batch, batch), segment.index, segment.tick
             found.append(Segment(path, segment.rows, size, *place, marked=MARKS in same.behind))
         return found
@@ -55,8 +55,19 @@ class PassedOn:
 
 def _with_marks(told: Iterable[pa.RecordBatch]) -> pa.Table:
     """Of tuples with what is told of their tags, those of which something is."""
-    batches = [_typed(some) for batch in told if (some := batch.filter(pc.is_valid(batch.column(1)))).num_rows]
+    batches = [_typed(some) for batch in told if (some := _without_nothing(batch)).num_rows]
     return pa.Table.from_batches(batches, _TAGS)
+
+
+def _without_nothing(batch: pa.RecordBatch) -> pa.RecordBatch:
+    marks = batch.column(1)
+    return batch.filter(pc.is_valid(marks)) if marks.null_count else batch
+
+
+def _in_order(tags: pa.Table) -> pa.Table:
+    """By index, as the kernel mostly gives them."""
+    index = tags.column(INDEX).to_numpy()
+    return tags if bool((index[1:] > index[:-1]).all()) else tags.sort_by(INDEX)
 
 
 def _typed(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,6 +15,11 @@ import pyarrow.compute as pc
 
 #: the tuples that a tag is on, as a stretch of some, and what stands for it where all are alike
 _STRETCH = r'(?s)^(?P<before>.*)"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"(?P<behind>.*)$'
+#: the same where it is the last that a tag says and nothing else is in braces, as programs write it: here only one way
+#: can be right at each letter, so that it is found in half the time
+_LAST = (
+    r'^(?P<before>[^{}]*\{[^{}]*\{)"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"(?P<behind>\}\})$'
+)
 ANY_STRETCH = '"tuples":"1-1"'
 
 
@@ -45,7 +50,9 @@ def _are_the_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def _listed_in(texts: pa.Array) -> Listed:
-    found = pc.extract_regex(texts, _STRETCH)
+    found = pc.extract_regex(texts, _LAST)
+    if found.null_count:
+        found = pc.extract_regex(texts, _STRETCH)
     if found.null_count == len(found):
         none = np.full(len(texts), -1)
         return Listed(texts.dictionary_encode(), none, none)

@@ -10,6 +10,7 @@ from eddyline.algebra.expression import Column
 from eddyline.algebra.marks import KIND, MARKS
 from eddyline.algebra.node import WINDOW, Operator
 from eddyline.algebra.stream import StreamAcquire, StreamAlias, StreamProject, StreamReceive
+from eddyline.algebra.user_function import functions_in
 from eddyline.kernels.passing import PassedOn
 from eddyline.kernels.sheet import Frame
 from eddyline.log.answers import is_inner, is_shared
@@ -17,11 +18,12 @@ from eddyline.log.linked import SHAPES
 from eddyline.log.referred import referred
 from eddyline.log.segment import INDEX, Segment
 from eddyline.log.sweeping import STREAMS
-from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.literal import back_quoted
 from eddyline.spark.spans import EVERYTHING
 from eddyline.spark.stages import LINEAR, Stage
+from eddyline.spark.tags.made import at_work, satisfied, text_of
 
 
 def passed_on(stage: Stage, view: Batch, answers: Frame) -> PassedOn | None:
@@ -47,8 +49,27 @@ def passed_on(stage: Stage, view: Batch, answers: Frame) -> PassedOn | None:
         return None
     if MARKS not in behind:
         return PassedOn(tuple(fresh), shape)
-    marks = f"c{len(log.columns)} AS {back_quoted(MARKS)}"
-    return PassedOn(tuple(fresh), shape, answers.selectExpr(INDEX, marks).statement())
+    return PassedOn(tuple(fresh), shape, _told(stage, log, fresh, answers))
+
+
+def _told(stage: Stage, log: Log, fresh: Sequence[Segment], answers: Frame) -> str:
+    """A statement that gives the marks of the tuples that have some; none if no tuple has.
+
+    Where all tags are those of taggers, only the tuples are asked for that get some: the kernel would else make a row
+    for each of the others too, and read all of the file. A user's function would be called twice for that.
+    """
+    marks = f"c{len(log.columns)}"
+    (leaf,) = (each for each in stage.plan.walk() if isinstance(each, StreamReceive | StreamAcquire))
+    if not any(segment.marked for segment in fresh):
+        low, high = min(segment.index[0] for segment in fresh), max(segment.index[1] for segment in fresh)
+        taggers = at_work(leaf, log.taggers, low, high)
+        if not taggers:
+            return ""
+        conditions = [satisfied(tagger) for tagger in taggers]
+        if not functions_in(conditions):
+            texts = [text_of(each, tagger, marks) for each, tagger in zip(conditions, taggers, strict=True)]
+            answers = answers.where(" OR ".join(f"({text})" for text in texts))
+    return answers.selectExpr(INDEX, f"{marks} AS {back_quoted(MARKS)}").statement()
 
 
 def _is_plain(segment: Segment, since: int, shows_tags: bool) -> bool:
