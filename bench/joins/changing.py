@@ -84,8 +84,7 @@ def run(before: Workload, behind: Workload, costs: Costs, folder: Path, first: i
         for tables in batches(workload, _WINDOW + first + then, 1, _WINDOW):
             for way in ways.values():
                 way.begin()
-            for stream, table in zip(workload.names, tables, strict=True):
-                db.stream(stream).push(table)
+            db.push(dict(zip(workload.names, tables, strict=True)))
             db.flush()
             trees.append(written(joins[queries[CHOSEN]].tree, workload.names))
         digests = {digest(db, query) for query in queries.values()}

@@ -78,8 +78,7 @@ def compared(
         for number, tree in enumerate(random_trees(rng, workload, trees)):
             db.sql(f"CREATE QUERY q{number} WITH (join_tree = '{written(tree, names)}') AS {workload.query()}")
         for number, tables in enumerate(batches(workload, ticks, span)):
-            for name, table in zip(names, tables, strict=True):
-                db.stream(name).push(table)
+            db.push(dict(zip(names, tables, strict=True)))
             db.flush()
             if number + 1 == warm:
                 for join in _joins(db).values():

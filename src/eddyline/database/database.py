@@ -7,13 +7,14 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from eddyline.database.core import Core
 from eddyline.database.given import checked_number, checked_text, checked_tick
 from eddyline.database.handle import QueryHandle
+from eddyline.database.pushing import given_by_name, push
 from eddyline.database.queries import Queries
 from eddyline.database.rejects import Rejects
 from eddyline.database.rows import Rows
@@ -129,6 +130,20 @@ class Database:
         with noted():
             self._core.check_open()
             return StreamHandle(self._core, self._core.definitions.stream(checked_text(name, "a name")))
+
+    def push(self, rows: Mapping[str, Any], tags: Mapping[str, Any] | None = None) -> dict[str, Pushed]:
+        """Take rows of several streams in as one step: `db.push({"a": rows, "b": rows})`; gives a `Pushed` for each.
+
+        All of it is in for good when this returns, or, if it raises or the process dies, none of it. One batch answers
+        it, and no row is late because of another: the clock moves when all are in. Pushed one after the other, the rows
+        of the first stream would move it, and those of the second might correct what was answered meanwhile.
+
+        Rows and tags are as `db.stream(name).push(rows, tags)` takes them.
+        """
+        with noted():
+            self._core.check_open()
+            given = given_by_name(self._core, rows, tags)
+            return dict(zip(given, push(self._core, list(given.values())), strict=True))
 
     def run(self) -> Pushed:
         """Let the inputs of all streams (`USING csv`, …) flow to their end, merged by time, and wait for the answers.

@@ -40,6 +40,7 @@ from eddyline.database.handle import QueryHandle
 from eddyline.database.listing import listed
 from eddyline.database.points import connect, disconnect
 from eddyline.database.points import listed as listed_points
+from eddyline.database.pushing import append
 from eddyline.database.rows import Rows
 from eddyline.database.statements import DROP, DROP_LIKE, EXTENT, FUNCTION, LIMIT, QUERY, TICK, WORDS
 from eddyline.database.stream import Pushed
@@ -293,9 +294,9 @@ class Steps:
         with self._core.engine.writing:
             arrived = self._core.engine.journal.state(extent.name).last_index
             arrivals = [inserted(extent, values, at + 1, arrived + at, micros) for at, values in enumerate(rows)]
-            return self._core.append(
-                chunk_of_arrivals(extent, INSERT_STATEMENT, arrivals, [None] * len(arrivals), (), 0)
-            )
+            chunk = chunk_of_arrivals(extent, INSERT_STATEMENT, arrivals, [None] * len(arrivals), (), 0)
+            (pushed,) = append(self._core, [chunk])
+            return pushed
 
     def _revise(self, step: Revise) -> Pushed:
         core = self._core

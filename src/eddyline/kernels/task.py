@@ -205,7 +205,7 @@ def answered(work: Work) -> pa.Table | None:
             with bound(work, leaves) as connection:
                 for _ in filled(work, leaves, eddies):
                     pass
-                return connection.sql(work.statement).to_arrow_table()
+                return _all_rows_of(work.statement, connection)
         except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
             return None
         finally:
@@ -225,10 +225,14 @@ def _rows_of(statement: str, work: Work, leaves: Leaves) -> Iterable[pa.RecordBa
     if not work.few:
         streamed: Iterable[pa.RecordBatch] = connection.sql(statement).to_arrow_reader()
         return streamed
+    return cast(list[pa.RecordBatch], _all_rows_of(statement, connection).to_batches())
+
+
+def _all_rows_of(statement: str, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """The rows of a statement that gives few."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the rows are copied, which costs less
-        rows: pa.Table = connection.execute(statement).to_arrow_table()
-        return cast(list[pa.RecordBatch], rows.to_batches())
+        return connection.execute(statement).to_arrow_table()
 
 
 def _taken(

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eddyline.log.revision_log import Revised, RevisedEntry
+from eddyline.log.root import Root
 from eddyline.log.segment import Exchange, Segment
-from eddyline.log.storage import Storage
+
+if TYPE_CHECKING:
+    from eddyline.log.storage import Storage
 
 _FOLDER = "journal"
 _SNAPSHOT = f"{_FOLDER}/snapshot.json"
@@ -275,8 +278,8 @@ class Tail:
     Entries that no committed batch has taken are never folded, so whoever asks for those is sure to find them.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, root: Root) -> None:
+        self._root = root
         self._after = 0
         self._entries: list[Entry] = []
 
@@ -289,7 +292,7 @@ class Tail:
             if upto is None or entry.number <= upto:
                 last = entry.number
                 yield entry
-        while (upto is None or last < upto) and (found := read_entry(self._storage, last + 1)) is not None:
+        while (upto is None or last < upto) and (found := read_entry(self._root, last + 1)) is not None:
             last = found.number
             known.append(found)
             yield found
@@ -305,9 +308,9 @@ def revised_entries(entries: Sequence[Entry], closed: int | None) -> Iterator[Re
         closed = entry.closed
 
 
-def read_entry(storage: Storage, number: int) -> Entry | None:
+def read_entry(root: Root, number: int) -> Entry | None:
     """An entry, None if it is not there: not yet, or no longer."""
-    value = storage.read_json(_name(number))
+    value = root.read_json(_name(number))
     return None if value is None else Entry.from_json(value)
 
 

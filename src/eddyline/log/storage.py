@@ -1,4 +1,4 @@
-"""A folder on any file system that pyarrow reaches by URL; writes are atomic, so a crash leaves no half file behind."""
+"""The files of a database; writes are atomic, so a crash leaves no half file behind."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from eddyline.errors import StorageUnreadable, StorageUnusable
 from eddyline.log.dealt import Dealt, is_dealt
 from eddyline.log.linked import Linked, OpenedLinked, linked
 from eddyline.log.referred import OpenedReferred, referred
+from eddyline.log.root import Root
 from eddyline.log.segment import INDEX, MARKS, PLACES, SEQ
 
 if TYPE_CHECKING:
@@ -39,19 +40,11 @@ _PLACES = (SEQ, INDEX)
 _TAGS = (MARKS, PLACES)
 
 
-class Storage:
-    """Names below are relative to the root, with `/` between folders."""
+class Storage(Root):
+    """All that a database has in its folder."""
 
     def __init__(self, root: str) -> None:
-        self.root = root
-        if "://" not in root:
-            root = str(Path(root).absolute())
-        try:
-            found = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
-        except (pa.ArrowException, OSError, ValueError) as problem:
-            raise StorageUnusable(f"{root} cannot be reached: {problem}") from problem
-        self._fs, self._base = found[0], str(found[1])
-        self.local = isinstance(self._fs, pafs.LocalFileSystem)
+        super().__init__(root)
         self._made: set[str] = set()
 
     def __reduce__(self) -> tuple[type[Storage], tuple[str]]:
@@ -60,7 +53,7 @@ class Storage:
     def path(self, name: str) -> str:
         """The path as this file system spells it."""
         elsewhere = referred(name)
-        return f"{self._base}/{name}" if elsewhere is None else elsewhere.rows.file
+        return super().path(name) if elsewhere is None else elsewhere.rows.file
 
     def url(self, name: str) -> str:
         """The path as Spark takes it."""
@@ -74,27 +67,6 @@ class Storage:
         return self.local and Path(self._base).resolve() in Path(file).resolve().parents
 
     # -- small files --------------------------------------------------------------------------------------------------
-
-    def read(self, name: str) -> bytes | None:
-        """The contents of a file, None if there is none."""
-        try:
-            if self.local:
-                return Path(self.path(name)).read_bytes()
-            with self._fs.open_input_stream(self.path(name)) as file:
-                return bytes(file.read())
-        except FileNotFoundError:
-            return None
-        except OSError as problem:
-            raise StorageUnusable(f"{self.path(name)} cannot be read: {problem}") from problem
-
-    def read_json(self, name: str) -> Any:
-        content = self.read(name)
-        try:
-            return None if content is None else json.loads(content)
-        except ValueError as problem:  # it was complete when it got its name: a crash of ours does not do that
-            raise StorageUnusable(
-                f"{self.path(name)} is damaged: {problem}", hint="put it back from a copy; nothing else was touched"
-            ) from None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, replacing the one that is there."""

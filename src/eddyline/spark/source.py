@@ -1,6 +1,7 @@
 """The streaming source that Spark follows: it hands out references to segments, not tuples.
 
-It runs in a process of its own beside the driver and learns what there is from the journal on disk.
+It runs in a process of its own beside the driver and learns what there is from the journal on disk. Nothing is answered
+before that process, and others that Spark asks about the source, have loaded this module, so it loads little.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from eddyline.errors import StorageUnusable
 from eddyline.log.journal import Tail
-from eddyline.log.storage import Storage
+from eddyline.log.root import Root
 
 FORMAT = "eddyline"
 #: the key under which an offset has the number of the journal's entry; the other keys are streams
@@ -46,9 +47,8 @@ class LogReader(DataSourceStreamReader):
     """Offsets are `{stream: place in its log}` and the journal's entry that goes with them."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._storage = Storage(options["root"])
         self._most = int(options.get("batchRows", "0"))
-        self._tail = Tail(self._storage)
+        self._tail = Tail(Root(options["root"]))
 
     def initialOffset(self) -> dict[str, int]:
         return {ENTRY: 0}
@@ -77,7 +77,7 @@ class LogReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         entries = self._tail.after(start[ENTRY], end[ENTRY])
         return [
-            Reference((stream, self._storage.url(segment.path), segment.rows, *segment.seq))
+            Reference((stream, segment.path, segment.rows, *segment.seq))
             for entry in entries
             for stream, segments in entry.segments.items()
             for segment in segments

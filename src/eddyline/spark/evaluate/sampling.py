@@ -86,7 +86,8 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
     asked = tuple(c for c in join.conditions if _pair(c) and all(at in samples for at in members(c.inputs)))
     counted = {**samples, **whole}
     rows_ = [_row(at, grouped(_own(join, at, sample), [], _COUNTS)) for at, sample in counted.items()]
-    rows_ += [_row(len(join.inputs) + number, _pairs(join, samples, c)) for number, c in enumerate(asked)]
+    lives = {at: grouped(sample, LIFE, ["CAST(count(*) AS BIGINT) AS _tuples"]) for at, sample in samples.items()}
+    rows_ += [_row(len(join.inputs) + number, _pairs(join, samples, lives, c)) for number, c in enumerate(asked)]
     if not rows_:
         return None
     frame = rows_[0]
@@ -143,12 +144,26 @@ def _own(join: JoinInputs, at: int, sample: Frame) -> Frame:
     return sample.selectExpr(f"{' AND '.join(own) or 'true'} AS _fits")
 
 
-def _pairs(join: JoinInputs, samples: dict[int, Frame], condition: Condition) -> Frame:
+def _pairs(join: JoinInputs, samples: dict[int, Frame], lives: dict[int, Frame], condition: Condition) -> Frame:
+    """How many pairs live together, and how many of these fit.
+
+    The first are added up by lives, of which there are as many as ticks, and the second found by the condition: a
+    million pairs for each condition would keep the queries waiting.
+    """
     one, other = members(condition.inputs)
-    left = samples[one].selectExpr(f"{FROM} AS _lf", f"{UNTIL} AS _lu", *_columns(join, one))
-    right = samples[other].selectExpr(f"{FROM} AS _rf", f"{UNTIL} AS _ru", *_columns(join, other))
-    both = joined(left, right, "_lf <= _ru AND _rf <= _lu")
-    return grouped(both.selectExpr(f"{_text(join, condition.expr)} AS _fits"), [], _COUNTS)
+    together = "_lf <= _ru AND _rf <= _lu"
+    left, right = _sided(lives[one], "l", ["_tuples AS _l_tuples"]), _sided(lives[other], "r", ["_tuples AS _r_tuples"])
+    count = f"CAST(coalesce(sum(_l_tuples * _r_tuples), 0) AS BIGINT) AS {ALL}"
+    pairs = grouped(joined(left, right, together), [], [count])
+    left, right = _sided(samples[one], "l", _columns(join, one)), _sided(samples[other], "r", _columns(join, other))
+    fitting = joined(left, right, f"({_text(join, condition.expr)}) AND {together}")
+    found = grouped(fitting.selectExpr("_lf"), [], [f"CAST(count(*) AS BIGINT) AS {FOUND}"])
+    return joined(pairs, found, "true")
+
+
+def _sided(frame: Frame, side: str, columns: Sequence[str]) -> Frame:
+    """With names for its lives that the other side does not have."""
+    return frame.selectExpr(f"{FROM} AS _{side}f", f"{UNTIL} AS _{side}u", *columns)
 
 
 def _columns(join: JoinInputs, at: int) -> Sequence[str]:

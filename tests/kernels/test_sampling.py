@@ -1,0 +1,63 @@
+"""What a sample tells of conditions is what all pairs tell that live together, where all tuples are drawn."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eddyline.spark.observing import Observed
+from faults.in_doubt import opened
+from laws.without_spark import kernels_alone
+
+_WIDTHS = {"a": 3, "b": 6, "c": 9}
+_NOW = (10, 20)  # the ticks of the batch that is looked at
+
+
+def _rows(rng: random.Random, first: int, last: int) -> list[tuple[int | None, int, int]]:
+    return [(rng.choice([0, 1, 2, None]), rng.randrange(9), t) for t in range(first, last + 1) for _ in range(3)]
+
+
+def _lives(stream: str, rows: list[tuple[int | None, int, int]]) -> list[tuple[int | None, int, int, int]]:
+    """Of the tuples that live in the batch; some whose life was just over are drawn, too."""
+    width = _WIDTHS[stream]
+    return [(k, v, t, t + width) for k, v, t in rows if t <= _NOW[1] and t + width + 2 >= _NOW[0]]
+
+
+def test_a_sample_counts_pairs_that_live_together_and_those_of_them_that_fit(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    first = {name: _rows(rng, 1, _NOW[0]) for name in _WIDTHS}
+    second = {name: _rows(rng, _NOW[0] + 1, _NOW[1]) for name in _WIDTHS}
+    seen: list[Observed] = []
+    see = Observed.see
+
+    def seeing(self: Observed, *given: Any) -> None:
+        see(self, *given)
+        seen.append(self)
+
+    monkeypatch.setattr(Observed, "see", seeing)
+    inputs = ", ".join(f"{name} [RANGE {width} SEC]" for name, width in _WIDTHS.items())
+    with kernels_alone(), opened(str(tmp_path / "db")) as db:
+        for name in _WIDTHS:
+            db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql(f"ISTREAM(SELECT a.v AS x, c.v AS y FROM {inputs} WHERE a.k = b.k AND b.v < c.v)")
+        for rows in (first, second):
+            db.push(rows)
+            db.flush()
+    lives = {name: _lives(name, first[name] + second[name]) for name in _WIDTHS}
+    conditions: list[tuple[str, str, Callable[[Any, Any], bool]]] = [
+        ("a", "b", lambda a, b: a[0] is not None and a[0] == b[0]),
+        ("b", "c", lambda b, c: b[1] < c[1]),
+    ]
+    expected = []
+    for one, other, fits in conditions:
+        together = [(x, y) for x, y in product(lives[one], lives[other]) if x[2] <= y[3] and y[2] <= x[3]]
+        expected.append(sum(fits(x, y) for x, y in together) / len(together))
+    assert seen and seen[-1].sampled == 1
+    assert sorted(seen[-1].selectivities.values()) == pytest.approx(sorted(expected))
