@@ -59,6 +59,7 @@ def aims(results: Results) -> list[Aim]:
         stopped = (tried or {}).get("stopped", {}).get("reason")
         known = tried is not None and not tried.get("unavailable") and (within or stopped in (TIME, EXPECTED))
         shown = f"it manages {tried['reach']:,} in {results['setting']['budget']:g} s" if known and tried else "—"
+        shown += ", more is hopeless" if known and stopped == EXPECTED else ""
         found.append(
             Aim(f"10 k selections out of reach of ({letter})", "yes", None, not within if known else None, shown)
         )

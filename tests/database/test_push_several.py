@@ -20,6 +20,7 @@ from laws.without_spark import kernels_alone
 
 A = [{"k": 1, "t": 1}, {"k": 2, "t": 5}]
 B = [(1, 2), (2, 3)]
+WRONG = {"k": "no number", "t": 5}  # which is set aside
 
 
 @pytest.fixture
@@ -93,6 +94,7 @@ def test_sensors_without_a_clock_count_their_turns(db: eddyline.Database) -> Non
         ({"a": A, 5: B}, None, InvalidDefinition, "a text, not 5"),
         ([A, B], None, InvalidDefinition, "rows for several streams have no names"),
         ({"a": A}, [{"_before": 1, "_tag": "x"}], InvalidDefinition, "tags for several streams have no names"),
+        ({"a": A}, [], InvalidDefinition, "tags for several streams have no names"),
         ({"a": A}, {"b": [{"_before": 1, "_tag": "x"}]}, InvalidDefinition, "tags for b, but no rows"),
     ],
 )
@@ -118,10 +120,11 @@ def test_a_file_that_cannot_be_written_leaves_no_stream_ahead(
     with monkeypatch.context() as patched:
         patched.setattr(Storage, "write_table", full)
         with pytest.raises(StorageUnusable):
-            db.push({"a": A, "b": B})
-    assert state(db) == before
-    db.push({"a": A, "b": B})
+            db.push({"a": [*A, WRONG], "b": B})
+    assert state(db) == before and not list(db.rejects)
+    db.push({"a": [*A, WRONG], "b": B})
     db.flush()
+    assert len(list(db.rejects)) == 1
     assert [answer.rows for answer in query.fetch() if answer.tick == 4] == [((1,),)]
     assert state(db)[1] == {"a": 2, "b": 2}
 

@@ -278,7 +278,7 @@ def test_why_a_parameter_cannot_stand_there(spark: object, query: str, values: l
         assert told.value.position == Position(query.index(":low"), query.index(":low") + 4)
 
 
-@pytest.mark.parametrize("constants", [{"low": 3}, {"low": "abc"}, {"low": [2**70]}, {"low": [1, "a"]}])
+@pytest.mark.parametrize("constants", [{"low": each} for each in (3, "abc", b"abc", {"a": 1}, [2**70], [1, "a"])])
 def test_the_column_is_named_that_is_none(db: eddyline.Database, constants: Any) -> None:
     with pytest.raises(InvalidDefinition, match="the column low of the constants"):
         db.queries("SELECT x FROM s WHERE x > :low", constants)

@@ -26,6 +26,10 @@ from laws.test_sharing import EVERYONE
 from laws.without_spark import kernels_alone
 
 TYPES = {
+    "y": ("TINYINT", pa.int8(), [0, 5, -5, 127, -128]),
+    "sh": ("SMALLINT", pa.int16(), [0, 55, -55, 2**15 - 1, -(2**15)]),
+    "x": ("INTEGER", pa.int32(), [0, 55, -55, 2**31 - 1, -(2**31)]),
+    "fl": ("FLOAT", pa.float32(), [0.0, -0.0, 0.5, -3.25, math.nan, math.inf, -math.inf]),
     "l": ("BIGINT", pa.int64(), [0, 1, -1, 55, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2_013_765_400]),
     "d": ("DOUBLE", pa.float64(), [0.0, -0.0, 0.1, 8928.71, 1e300, -1e-300, math.nan, math.inf, -math.inf, 1.0]),
     "w": ("STRING", pa.string(), ["", "a", "it's", "2013765400", "55", "ä%_\\", "${x}", "\n", "b\x7f"]),

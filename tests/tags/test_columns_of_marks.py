@@ -98,7 +98,7 @@ def test_a_made_mark_stands_behind_those_that_are_there() -> None:
             assert (mark.timestamp, mark.made, mark.number, mark.content) == (tick, of.MADE, index, "it's, [so]")
 
 
-@pytest.mark.parametrize("words", [2, 40])
+@pytest.mark.parametrize("words", [2, 40, 250])
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_marks_of_two_streams_stand_one_behind_the_other(words: int, share: float) -> None:
     """Where the same two meet again and again, and where hardly any two do."""

@@ -59,19 +59,23 @@ def side_by_side(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
     other = _Pieces(right, lambda text: _beside(None, text, about))
     if one.are_none or other.are_none:
         return pc.coalesce(one.whole(), other.whole())
-    pairs = one.which.astype(np.int64) * len(other.made) + other.which
-    occurs = np.bincount(pairs, minlength=len(one.made) * len(other.made)) > 0
-    different = np.flatnonzero(occurs)
-    if len(different) * _OFTEN <= len(pairs):
-        places = zip(*(each.tolist() for each in np.divmod(different, len(other.made))), strict=True)
-        texts = [_side_by_side(one.made[left], other.made[right]) for left, right in places]
-        return pa.array(texts, pa.string()).take(pa.array((np.cumsum(occurs) - 1)[pairs]))
+    possible = len(one.made) * len(other.made)
+    if possible <= _MOST_POSSIBLE * len(left):
+        pairs = one.which.astype(np.int64) * len(other.made) + other.which
+        occurs = np.bincount(pairs, minlength=possible) > 0
+        different = np.flatnonzero(occurs)
+        if len(different) * _OFTEN <= len(pairs):
+            places = zip(*(each.tolist() for each in np.divmod(different, len(other.made))), strict=True)
+            texts = [_side_by_side(one.made[left], other.made[right]) for left, right in places]
+            return pa.array(texts, pa.string()).take(pa.array((np.cumsum(occurs) - 1)[pairs]))
     both = pc.binary_join_element_wise(one.opened(), other.closed(), ",")
     return both if not both.null_count else pc.coalesce(both, one.whole(), other.whole())
 
 
-#: texts of two sides are put together in Python, once for each two that meet, if these do so often on average
+#: texts of two sides are put together in Python, once for each two that meet, if these do so often on average …
 _OFTEN = 4
+#: … and if so few could meet, for each row, that it can be counted which do
+_MOST_POSSIBLE = 16
 
 
 def _side_by_side(one: str | None, other: str | None) -> str | None:

@@ -36,7 +36,7 @@ class Given:
 
 def given_by_name(core: Core, rows: Any, tags: Any) -> dict[str, Given]:
     """What is pushed to several streams, by the names that it was given with."""
-    for what, value in (("rows", rows), ("tags", tags or {})):
+    for what, value in (("rows", rows), ("tags", {} if tags is None else tags)):
         if not isinstance(value, Mapping):
             raise InvalidDefinition(f"{what} for several streams have no names: {value!r:.60}", hint=_SEVERAL)
     found: dict[str, Given] = {}
@@ -47,7 +47,7 @@ def given_by_name(core: Core, rows: Any, tags: Any) -> dict[str, Given]:
             raise DuplicateName(f"rows are pushed to {extent.name} twice", hint="put them into one table or list")
         names.add(extent.name)
         found[name] = Given(extent, rows[name], None if tags is None else tags.get(name))
-    for name in tags or ():
+    for name in {} if tags is None else tags:
         if name not in found:
             raise InvalidDefinition(f"there are tags for {name}, but no rows", hint="push an empty list of rows")
     return found

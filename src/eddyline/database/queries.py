@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -233,7 +233,7 @@ def _table(constants: Any) -> pa.Table:
 def _column(name: str, values: Any) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
         raise InvalidDefinition(f"the column {name} of the constants is {values!r:.60}, not a list of values")
     try:
         return pa.array(values)

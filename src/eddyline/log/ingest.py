@@ -125,6 +125,7 @@ class Ingest:
         top: dict[str, int] = {}
         revised: dict[str, Revised] = {}
         said: dict[str, pa.Table] = {}
+        aside: list[Reject] = []  # told when the rest is in: who tries again would have them twice
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
@@ -144,8 +145,7 @@ class Ingest:
             parts = [part.copied(extents[name]) for part in parts]
             table, tags, count, rejects = self._weighted(extents[name], parts)
             rejects += [reject for chunk in parts for reject in chunk.rejects]
-            for reject in sorted(rejects, key=lambda reject: (reject.file, reject.line)):
-                self._set_aside(reject)
+            aside += sorted(rejects, key=lambda reject: (reject.file, reject.line))
             arrived[name] = self._journal.state(name).last_index + count
             if name in self._told and (told := said_in(table, tags)) is not None:
                 said[name] = told
@@ -170,6 +170,8 @@ class Ingest:
             touched[history] = spans_of(rows.column(TICK))
             top[history] = pc.max(rows.column(TICK)).as_py()
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
+        for reject in aside:
+            self._set_aside(reject)
         for name, table in tables.items():
             self._keys_follow(name, table)
         return entry
