@@ -22,6 +22,7 @@ MACROS = ("CREATE OR REPLACE MACRO pmod(a, b) AS ((a % b) + b) % b",)
 #: a number that may differ from batch to batch: a tick, an index, the number of a batch. The one that is an INT with a
 #: minus sign and a BIGINT without it stays what it is.
 _NUMBER = re.compile(r"(?<![\w.'\"`])(?!2147483648\b)\d{2,}(?=L?\b)(?![\w.]*[.'\"`eED])")
+_WORD = re.compile(r"\b\w+\b")
 _INT, _BIGINT, _DOUBLE = (exp.DataType.build(name) for name in ("INT", "BIGINT", "DOUBLE"))
 #: what stands for it in texts that are remembered: an INT for an INT, a BIGINT for a BIGINT
 _STAND_INS = {_INT: 2_013_765_400, _BIGINT: 4_613_765_400_000_000_000}
@@ -43,17 +44,18 @@ def kernel_sql(text: str) -> tuple[str, str]:
     Texts that differ in their numbers alone are translated once: ticks are new in every batch.
     """
     numbers: dict[str, str] = {}
+    words = set(_WORD.findall(text))
 
     def stand_in(found: re.Match[str]) -> str:
         first = _STAND_INS[_type_of(int(found[0]))] + len(numbers)
         # one that is in the text, a part of a number or of a string perhaps, would be taken for this number
-        name = next(name for name in map(str, count(first)) if name not in text and name not in numbers)
+        name = next(name for name in map(str, count(first)) if name not in words and name not in numbers)
         numbers[name] = found[0]
         return name
 
     written, name = _translated(_NUMBER.sub(stand_in, text))
     if numbers:  # all at once: a number may be what stands for another
-        written = re.sub(rf"\b(?:{'|'.join(numbers)})\b", lambda found: numbers[found[0]], written)
+        written = _WORD.sub(lambda found: numbers.get(found[0], found[0]), written)
     return written, name
 
 
