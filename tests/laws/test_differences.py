@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import eddyline
 from eddyline.algebra.answer import WindowAnswer
-from eddyline.spark import differing, spreading
+from eddyline.spark import spreading
 from eddyline.spark.evaluate import joining
 from eddyline.spark.evaluate.changed_rows import changed_lives
 from eddyline.spark.explain import Question, corrections_of
+from eddyline.spark.pair_costs import PairCosts
 from laws.join_queries import linear_joins
 from laws.restless import Restless
 from laws.streams import EXAMPLES, WHOLE, Data, data, folded
@@ -37,12 +38,17 @@ _several = st.lists(linear_joins(), min_size=3, max_size=3)
 @pytest.fixture(autouse=True)
 def _few_are_many() -> Iterator[None]:
     """What is done for many rows is done for few, too."""
-    with patch.object(joining, "_MANY_ROWS", 0), patch.object(differing, "MANY_TUPLES", 0):
+    with patch.object(joining, "_MANY_ROWS", 0):
         yield
 
 
 def _allowed(examples: int) -> Any:
     return settings(max_examples=examples * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _counted() -> Any:
+    """How often changes are made; what is made again would agree with itself."""
+    return patch("eddyline.spark.evaluate.changed_rows.changed_lives", wraps=changed_lives)
 
 
 def _said(answers: list[Any]) -> list[str]:
@@ -90,6 +96,13 @@ def test_members_of_a_class_say_what_they_would_say_upstream(
         _both_ways(several, given_data, batch_rows)
 
 
+def test_members_of_a_class_are_corrected_by_differences() -> None:
+    several = [f"RSTREAM(SELECT s.a, b, c FROM s {_WINDOW}, r {_WINDOW} WHERE s.a = r.a AND b > {n})" for n in (1, 4)]
+    with kernels_alone(), patch.dict(os.environ, EVERYONE), _counted() as told:
+        agree(several, Data(_ROWS, _OTHERS), 3, "downstream")
+    assert told.call_count >= 2
+
+
 _WINDOW = "[FROM NOW-4 TO NOW SLIDE 2 SEC]"
 _LINEAR = [
     f"RSTREAM(SELECT s.a, b, c FROM s {_WINDOW}, r {_WINDOW} WHERE s.a = r.a)",
@@ -111,8 +124,7 @@ _OTHERS = [{"a": at % 3, "c": "x", "t": at} for at in range(0, 16, 2)]
 
 @pytest.mark.parametrize("query", _LINEAR)
 def test_these_are_corrected_by_differences(query: str) -> None:
-    """What is made again would agree with itself."""
-    with kernels_alone(), patch("eddyline.spark.evaluate.changed_rows.changed_lives", wraps=changed_lives) as told:
+    with kernels_alone(), _counted() as told:
         agree([query], Data(_ROWS, _OTHERS), 3, "downstream")
         assert told.call_count >= 2
         told.reset_mock()
@@ -133,7 +145,7 @@ _NOT = [
 
 @pytest.mark.parametrize("query", _NOT)
 def test_these_are_not(query: str) -> None:
-    with kernels_alone(), patch("eddyline.spark.evaluate.changed_rows.changed_lives", wraps=changed_lives) as told:
+    with kernels_alone(), _counted() as told:
         agree([query], Data(_ROWS, _OTHERS), 3, "downstream")
     assert not told.call_count
 
@@ -166,9 +178,9 @@ def _ways_of_corrections(revisions: str, most: int) -> tuple[list[str], str, lis
 def test_it_is_done_where_it_is_worth_it() -> None:
     ways, plan, answers = _ways_of_corrections("downstream", most=60)  # Spark would have to make all pairs
     assert ways == ["downstream"] * 3 and "by differences: pairs of revised tuples" in plan
-    with patch.object(differing, "MANY_TUPLES", 50):
+    with patch.object(PairCosts, "by_differences", lambda costs, query, changes: changes.fresh < 20):
         chosen, plan, others = _ways_of_corrections("auto", most=1_000_000)
-    assert chosen == ["downstream", "downstream", "upstream"] and "at most one in 8" in plan
+    assert chosen == ["downstream", "downstream", "upstream"] and "whatever costs less" in plan
     assert _said(answers) == _said(others)
 
 
@@ -206,8 +218,9 @@ def test_restarts_retention_upkeep_and_lanes(
     with patch.dict(os.environ, NOBODY):
         with kernels_alone():
             upstream = _told(events, several, retained, history, "upstream")
-        with kernels_alone(policy), restless_trees(dice):
-            downstream = _told(events, several, retained, history, "downstream")
+        thrown = patch.object(PairCosts, "by_differences", lambda *_: dice.random() < 0.7)
+        with kernels_alone(policy), restless_trees(dice), thrown:
+            downstream = _told(events, several, retained, history, dice.choice(["downstream", "auto"]))
     assert upstream == downstream, "\n".join(several)
 
 

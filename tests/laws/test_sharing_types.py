@@ -1,7 +1,7 @@
 """Members of classes over values of every type, the odd ones among them: each is told what its condition says of a row.
 
 Constants of members are compared in three ways: written into the statement (one member), in a table beside the rows,
-and by an index. All must mean what the constant means.
+and by an index. All must mean what the constant means, whether it comes as a value or was written as SQL.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from eddyline import testing
@@ -34,6 +34,15 @@ TYPES = {
     "d": ("DOUBLE", pa.float64(), [0.0, -0.0, 0.1, 8928.71, 1e300, -1e-300, math.nan, math.inf, -math.inf, 1.0]),
     "w": ("STRING", pa.string(), ["", "a", "it's", "2013765400", "55", "ä%_\\", "${x}", "\n", "b\x7f"]),
     "c": ("DECIMAL(6, 2)", pa.decimal128(6, 2), [Decimal(x) for x in ("0.00", "-1.50", "8928.71", "9999.99", "0.10")]),
+    "m": (
+        "DECIMAL(38, 1)",
+        pa.decimal128(38, 1),
+        [
+            Decimal(f"{x}5678901234567890123456789012345678.{y}")
+            for x, y in (("1", "5"), ("-1", "5"), ("-1", "0"), ("-1", "9"), ("9", "9"))
+        ]
+        + [Decimal("0.0")],
+    ),
     "f": ("BOOLEAN", pa.bool_(), [True, False]),
     "day": ("DATE", pa.date32(), [date(1970, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)]),
     "at": (
@@ -55,6 +64,24 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+def written(column: str, value: Any) -> str:
+    """A constant as SQL: also of booleans, which Python takes for integers."""
+    if isinstance(value, int):
+        return f"{value}{ {'y': 'Y', 'sh': 'S', 'l': 'L'}.get(column, '') }"
+    if isinstance(value, float):
+        kind = {"fl": "F", "d": "D"}[column]
+        name = {"F": "FLOAT", "D": "DOUBLE"}[kind]
+        return f"{value!r}{kind}" if math.isfinite(value) else f"CAST('{value}' AS {name})"
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S.%f}'"
+    if isinstance(value, date):
+        return f"DATE '{value}'"
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def ordered(value: Any) -> Any:
@@ -84,9 +111,10 @@ def asked(draw: st.DrawFn) -> tuple[str, str, list[Any], list[Any]]:
 
 
 @settings(max_examples=60 * EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(asked(), st.sampled_from([0, 1000]), st.booleans())
+@given(asked(), st.sampled_from([0, 1000]), st.booleans(), st.booleans())
+@example(("m", "=", TYPES["m"][2], TYPES["m"][2]), 0, True, True)  # more digits than Python computes with
 def test_a_constant_means_the_same_in_every_way(
-    given_: tuple[str, str, list[Any], list[Any]], few: int, files: bool
+    given_: tuple[str, str, list[Any], list[Any]], few: int, files: bool, as_text: bool
 ) -> None:
     column, text, constants, values = given_
     name, type_, _ = TYPES[column]
@@ -94,12 +122,18 @@ def test_a_constant_means_the_same_in_every_way(
     read = patch("eddyline.spark.kernel_job._FEW_ROWS", -1 if files else 1000)
     with kernels_alone(), patch.dict(os.environ, EVERYONE), joined, read, testing.database() as db:
         db.sql(f"CREATE STREAM s (n INTEGER, {column} {name}, t INTEGER) TIMESTAMP BY t")
-        many = db.queries(f"SELECT n FROM s WHERE {column} {text} :it", {"it": pa.array(constants, type_)}, name="q")
+        names = [f"q{at}" for at in range(len(constants))]
+        if as_text:
+            for name, it in zip(names, constants, strict=True):
+                db.sql(f"CREATE QUERY {name} AS SELECT n FROM s WHERE {column} {text} {written(column, it)}")
+        else:
+            template = f"SELECT n FROM s WHERE {column} {text} :it"
+            db.queries(template, {"it": pa.array(constants, type_), "name": names})
         rows = {"n": list(range(len(values))), column: pa.array(values, type_), "t": list(range(len(values)))}
         table = pa.table(rows).cast(pa.schema([("n", pa.int32()), (column, type_), ("t", pa.int32())]))
         db.stream("s").push(table)
         db.flush()
-        told = [[answer.row[0] for answer in db.query(each).fetch()] for each in many.names]
+        told = [[answer.row[0] for answer in db.query(each).fetch()] for each in names]
     assert told == [[n for n, value in enumerate(values) if says(text, value, it)] for it in constants]
 
 

@@ -67,6 +67,7 @@ def test_who_waits_keeps_its_tags(s: list[str], query: str, said: str, batch_row
             "come in no order",
             "window of time",
         ),
+        ("SELECT TAG, COUNT(*) FROM v GROUP BY TAG", "founded by tuples as they come", "a window of time"),
         ("SELECT TAGGED OBJECTS FROM v [3 SEC] JOIN s [3 SEC] ON TAGS EQUALITY", "have none", "before the look-up"),
     ],
 )

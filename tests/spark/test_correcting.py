@@ -12,7 +12,8 @@ import pytest
 
 import eddyline
 from eddyline.kernels.task import Reference, Work, done
-from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Line, Outlook
+from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Outlook
+from eddyline.spark.costs import Line
 from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.explain import Question, corrections_of
 from eddyline.spark.spans import LOW

@@ -123,6 +123,21 @@ def test_a_database_explains_and_stays_as_it_is(spark: object) -> None:
         assert not list((root / "explain").iterdir()) and db.status().queries[0].name == "big"
 
 
+def test_what_passes_a_stream_on_shares_its_files(spark: object) -> None:
+    with testing.database(master="local[2]") as db:
+        db.sql("CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql("CREATE QUERY q AS ATTACH TAG 'hot' CONTINUOUSLY TO s WHERE a > 5")
+        db.stream("s").push([(n, n) for n in range(100)])
+        db.flush()
+        assert "shares the files of its stream" in db.sql("EXPLAIN SELECT * FROM s")
+        assert "shares the files of its stream" not in db.sql("EXPLAIN SELECT a FROM s")
+        # of these, the tags alone are computed
+        for query, computed in (("SELECT * FROM s", []), ("SELECT * FROM s WITH TAGS", ["94"])):
+            text = db.sql(f"EXPLAIN ANALYZE {query}")
+            assert "shares 100 rows in 1 segment with its stream" in text and "wrote" not in text
+            assert [line.split()[0] for line in text.splitlines() if " PROJECTION " in line][:1] == computed
+
+
 def test_the_radius_is_told_in_ticks_and_tuples(spark: object) -> None:
     both = "SELECT a.v FROM s [FROM NOW-19 TO NOW SLIDE 1 SEC] a, s [FROM NOW-9 TO NOW SLIDE 5 ROWS] b"
     (text,) = texts(f"{STREAMS} CREATE QUERY q AS {both}; EXPLAIN q;")

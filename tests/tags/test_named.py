@@ -80,6 +80,27 @@ def test_with_definitions_too() -> None:
         assert unplaced(defined.plan) == unplaced(named.plan)
 
 
+SAD = "SELECT TAGGED OBJECTS FROM v WHERE TAG = 'Sad'"
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        f"WITH v AS (SELECT a, id FROM s) SELECT a FROM ({SAD}) AS w",
+        f"WITH v AS (SELECT a, id FROM s), w AS ({SAD}) SELECT a FROM w",
+        f"WITH v AS (SELECT a, id FROM s) (WITH w AS ({SAD}) (SELECT a FROM w))",
+    ],
+)
+def test_definitions_that_are_read_further_inside(nested: str) -> None:
+    written = f"SELECT a FROM ({SAD.replace(' v ', ' (SELECT a, id FROM s) AS v ')}) AS w"
+    files = {"s.jsonl": S, "r.jsonl": []}
+    expected, _ = run(Session, f"CREATE QUERY q AS {written};", files, 2)
+    assert "(2,)" in repr(expected["q"])
+    with kernels_alone():
+        for engine in (Session, SparkRun):
+            assert run(engine, f"CREATE QUERY q AS {nested};", files, 2)[0] == expected
+
+
 @pytest.mark.parametrize(
     ("name", "reader", "shown"),
     [

@@ -33,7 +33,7 @@ from eddyline.algebra.types import (
 )
 
 MAX_PRECISION = 38
-_EXACT = Context(prec=2 * MAX_PRECISION)
+EXACT = Context(prec=2 * MAX_PRECISION)
 #: digits that survive after the point when a DECIMAL result would need more than 38
 MINIMUM_ADJUSTED_SCALE = 6
 
@@ -68,10 +68,10 @@ def as_decimal(value: int | Decimal, type_: DataType) -> Decimal | None:
     (Decimal('-1.50'), None)
     """
     precision, scale = type_.parameters
-    whole = Decimal(value).scaleb(scale, _EXACT)
+    whole = Decimal(value).scaleb(scale, EXACT)
     if whole != whole.to_integral_value() or abs(whole) >= 10**precision:
         return None
-    return Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+    return Decimal(value).quantize(Decimal(1).scaleb(-scale), context=EXACT)
 
 
 def is_array(type_: DataType) -> bool:

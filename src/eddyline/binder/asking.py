@@ -9,7 +9,7 @@ from eddyline.algebra.expression import Call, TypedExpr, columns_of, conjunction
 from eddyline.algebra.node import Operator, StreamOp, WindowOp
 from eddyline.algebra.remote import Remote, asked_with, is_remote
 from eddyline.algebra.stream import StreamLookup, StreamSelect
-from eddyline.algebra.tag import TagJoin
+from eddyline.algebra.tag import TagAggregation, TagJoin
 from eddyline.algebra.window import LatestRowsWindow, RowWindow, Scan
 from eddyline.binder.lookup import not_scannable
 from eddyline.binder.source import Input
@@ -49,8 +49,15 @@ def asking_plan(
 def check_order(plan: Operator, position: Position | None) -> None:
     """Refuse what counts tuples as they come, if when they come depends on how long a table takes to answer."""
     for operator in plan.walk():
-        if not isinstance(operator, RowWindow | LatestRowsWindow | TagJoin) or not any(map(is_remote, operator.walk())):
+        counts = isinstance(operator, RowWindow | LatestRowsWindow | TagJoin | TagAggregation)
+        if not counts or not any(map(is_remote, operator.walk())):
             continue
+        if isinstance(operator, TagAggregation):
+            raise NotSupported(
+                "groups by tag are founded by tuples as they come, and those that wait for a look-up come in no order",
+                position,
+                "give its input a window of time",
+            )
         if isinstance(operator, TagJoin):
             raise NotSupported(
                 "a tag join sends objects in the order in which they come, and those that wait for a look-up have none",

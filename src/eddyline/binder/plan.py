@@ -41,9 +41,8 @@ def plan_of_query(query: BoundQuery, position: Position | None, name: str = "") 
 
 
 def with_its_tags(plan: Plan, position: Position | None, name: str) -> Plan:
-    """A standing query as the input of one that shows or reads tags: as if its text stood there in parentheses.
-
-    Whether it shows tags itself is a matter of its own answers.
+    """A named query, standing or of a WITH clause, as the input of one that shows or reads tags: as if its text stood
+    there in parentheses. Whether it shows tags itself is a matter of its own answers.
     """
     if any(isinstance(operator, StreamRevise) for operator in plan.operator.walk()):
         hint = f"leave the tags out, or read what {name} reads"

@@ -58,10 +58,9 @@ def bind_plan(node: syntax.Query, env: Environment) -> Plan:
 
 
 def _defining(node: syntax.Query, env: Environment) -> Environment:
-    """With the names of its WITH clause, whose tags are carried if the query shows or reads any."""
-    reads = bool(node.args.get("with_tags")) or is_tag_query(node) or counts_tags(node)
+    """With the names of its WITH clause; whoever reads one of them says whether tags are carried."""
     for definition in node.args.get("ctes") or ():
-        env = env.defining(definition.this.name, bind_plan(definition.args["query"], env.with_tags(reads)))
+        env = env.defining(definition.this.name, bind_plan(definition.args["query"], env))
     return env
 
 

@@ -98,7 +98,8 @@ def _bind_input(source: syntax.Source, env: Environment, number: int) -> Input:
     text = name.text_form
     definition = env.definitions.get(text.lower())
     if definition is not None:
-        return _subquery(source, definition, number, name)
+        plan = with_its_tags(definition, position_of(name), text) if env.tagged else definition
+        return _subquery(source, plan, number, name)
     extent = env.catalog.extent(text)
     if extent is not None:
         return _extent(source, extent, env)

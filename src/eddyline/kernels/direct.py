@@ -18,7 +18,7 @@ from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.places import Ints
 from eddyline.log.referred import Referred, referred
 from eddyline.log.segment import DIFF, SYSTEM, TICK
-from eddyline.log.storage import Storage
+from eddyline.log.storage import Storage, is_own
 
 #: a column that at most gets another name
 _COLUMN = re.compile(r'(?:"((?:[^"]|"")+)"|(\w+))(?: AS (\w+))?')
@@ -58,6 +58,8 @@ def read_directly(
     plain = {name: found[1] for name, found in widened.items()}
     others = _columns_of(replace(reading, columns={**reading.columns, **plain}), compared)
     if names is None or others is None:
+        return None
+    if not all(referred(file) or is_own(file) for file in reading.files):
         return None
     segments = [_Foreign(rows) if (rows := referred(file)) else _Own(storage.path(file)) for file in reading.files]
     if not all(_fits(segment.type(others[name]), found[2]) for name, found in widened.items() for segment in segments):

@@ -11,6 +11,7 @@ from typing import Any
 from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.task import Reference, Work, bound, done, filled, kernel
+from eddyline.log.linked import linked
 
 #: they are there because somebody is looking
 _WRAPPERS = ("RESULT_COLLECTOR", "EXPLAIN_ANALYZE")
@@ -44,12 +45,22 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
         if any(reference.refused or reference.failed or reference.doubted for reference in references):
             yield Profile(references, (), 0)
             continue
+        statement = work.statement
+        if work.passed is not None and _is_passed_on(references):
+            statement = work.passed.tags  # all that was asked
+        if not statement:
+            yield Profile(references, (), 0)
+            continue
         with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:
             next(filled(work, leaves, Eddies(work.known)), None)
-            ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {work.statement}").fetchall()
+            ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}").fetchall()
         told = json.loads(text)
         operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))
         yield Profile(references, operators, told["system"]["peak_buffer_memory"])
+
+
+def _is_passed_on(references: Iterable[Reference]) -> bool:
+    return any(each.segment is not None and linked(each.segment.path) is not None for each in references)
 
 
 def _operators(node: dict[str, Any], depth: int) -> Iterator[Measured]:

@@ -127,6 +127,7 @@ class Ingest:
         said: dict[str, pa.Table] = {}
         aside: list[Reject] = []  # told when the rest is in: who tries again would have them twice
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
+        now = self._arrival_tick()  # of all streams: they are one step
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             by_stream.setdefault(chunk.extent, []).append(chunk)
@@ -143,7 +144,7 @@ class Ingest:
                     revised[name] = Revised(late=late)
                 continue
             parts = [part.copied(extents[name]) for part in parts]
-            table, tags, count, rejects = self._weighted(extents[name], parts)
+            table, tags, count, rejects = self._weighted(extents[name], parts, now)
             rejects += [reject for chunk in parts for reject in chunk.rejects]
             aside += sorted(rejects, key=lambda reject: (reject.file, reject.line))
             arrived[name] = self._journal.state(name).last_index + count
@@ -170,10 +171,10 @@ class Ingest:
             touched[history] = spans_of(rows.column(TICK))
             top[history] = pc.max(rows.column(TICK)).as_py()
         entry = self._commit(segments, touched, latest, ended, before, arrived, origin, top, revised)
-        for reject in aside:
-            self._set_aside(reject)
         for name, table in tables.items():
             self._keys_follow(name, table)
+        for reject in aside:  # last: whoever is told may fail, and what is committed is to be known by then
+            self._set_aside(reject)
         return entry
 
     def advance(self, tick: int | None, ended: bool = False) -> Entry | None:
@@ -358,12 +359,14 @@ class Ingest:
 
     # -- weights ------------------------------------------------------------------------------------------------------
 
-    def _weighted(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table | None, int, list[Reject]]:
+    def _weighted(
+        self, extent: Extent, chunks: Sequence[Chunk], now: int
+    ) -> tuple[pa.Table, pa.Table | None, int, list[Reject]]:
         """The rows of the log for some of the input, those of tags, how many tuples are new, and what does not fit."""
-        found = self._beside(extent, chunks)
+        found = self._beside(extent, chunks, now)
         if found is not None:
             return *found, found[0].num_rows, []
-        rows = Rows(extent, [_among(chunk) for chunk in chunks], self._arrival_tick())
+        rows = Rows(extent, [_among(chunk) for chunk in chunks], now)
         state = self._state(extent.name)
         settled = self._keyed_stream(extent).settle(rows, state) if extent.key else None
         if settled is not None or rows.revisions.any():
@@ -386,12 +389,12 @@ class Ingest:
         rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
         return table, tags, int((rows.inserts & ~late).sum()), rejects
 
-    def _beside(self, extent: Extent, chunks: Sequence[Chunk]) -> tuple[pa.Table, pa.Table] | None:
+    def _beside(self, extent: Extent, chunks: Sequence[Chunk], now: int) -> tuple[pa.Table, pa.Table] | None:
         """New tuples, and the tags that have come beside them; None if there is more to it, or less."""
         (chunk, *more) = chunks
         if chunk.beside is None or more or extent.key or not chunk.num_rows:
             return None
-        rows, state = Rows(extent, chunks, self._arrival_tick()), self._state(extent.name)
+        rows, state = Rows(extent, chunks, now), self._state(extent.name)
         tagged = self._tags_of(extent, now=True)
         late = rows.tick < horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
         if tagged is None or not rows.inserts.all() or late.any():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
-from eddyline.algebra.coercion import as_decimal, is_decimal
+from eddyline.algebra.coercion import EXACT, as_decimal, is_decimal
 from eddyline.algebra.expression import Call, Column, Expr, Literal, Parameter, TypedExpr
 from eddyline.algebra.sharing import MEMBER
 from eddyline.algebra.types import (
@@ -98,7 +98,9 @@ def _negative(given: Literal, type_: DataType) -> Literal | None:
     """The least number of a type has no counterpart in it: what comes of that, whoever computes it says."""
     if not is_numeric(given.type) or given.type != type_ or (is_integer(type_) and given.value < 0):
         return None
-    return Literal(-given.value, type_)
+    # Decimals have more digits than Python computes with unless it is told otherwise
+    value = EXACT.minus(given.value) if isinstance(given.value, Decimal) else -given.value
+    return Literal(value, type_)
 
 
 def has_constants(condition: TypedExpr) -> bool:

@@ -15,6 +15,7 @@ from eddyline.algebra.user_function import plain_names
 from eddyline.errors import FunctionFailed
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.task import Work
+from eddyline.log.linked import linked
 from eddyline.log.segment import Segment
 from eddyline.spark.doubt import asked_again, doubted_by_stage
 from eddyline.spark.eddy_text import told
@@ -107,6 +108,8 @@ def _run(passed: Passed, stage: Stage, view: View) -> list[str]:
     read = f"{counted(view.rows, 'row')} of {counted(len(view.segments), 'segment')}"
     wrote = f"{counted(sum(s.rows for s in found.segments), 'row')} in {counted(len(found.segments), 'segment')}"
     said = [f"read {read}, wrote {wrote} ({_bytes(size)}) in {_seconds(found.seconds)}"]
+    if any(linked(segment.path) is not None for segment in found.segments):  # what is on the disk is there once
+        said = [f"shares {wrote} with its stream, as the files are, in {_seconds(found.seconds)}"]
     if found.refused:
         said.insert(0, f"the kernel would not: {found.refused}")
     if found.memory:
@@ -236,6 +239,8 @@ def _metrics(plan: Any) -> dict[str, tuple[int, str]]:
 
 
 def _table(operators: Sequence[_Measured]) -> list[str]:
+    if not operators:  # files were shared, and nothing computed
+        return []
     rows = [_COLUMNS, *(operator.cells for operator in operators)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
     texts = ["operator", *(f"{'  ' * operator.depth}{operator.text}" for operator in operators)]

@@ -22,7 +22,7 @@ from eddyline.planner.probing import Orders
 from eddyline.spark.added import Added, beginning, of_kind, result_of
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
-from eddyline.spark.differing import with_differences
+from eddyline.spark.differing import Differences
 from eddyline.spark.doubt import asked_again, doubted_by_stage, made_anew, without_doubt
 from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, KeptState, Log
@@ -126,6 +126,7 @@ class BatchWork:
         self._cpu.clear()
         names = [way.query.name for way in self._ways]
         added = self._added = Added(seconds=dict.fromkeys(names, 0.0), rows_read=dict.fromkeys(names, 0))
+        differences = Differences(self._means.corrections.pairs, added.by_differences)
         scans = Scans(self._means.tables, self._scanned)
         derived: dict[str, Log] = {}
         stored: dict[str, KeptState] = {}
@@ -140,8 +141,7 @@ class BatchWork:
                     had = self._had.get(stage.name, _NOTHING)
                     view = with_states(stage, view, self._seen_by(way, stored), had, self._probing(way, stage))
                 if view is not None and way.stretch.piece is None:
-                    view = with_differences(way.query, stage, view, self._had.get(stage.name))
-                    added.by_differences.update([way.query.name] if view.differences is not None else ())
+                    view = differences.seen(way.query, stage, view, self._had.get(stage.name))
                 # a state lists no windows: whoever reads it does
                 reason = None if view is None or stage.kind == STATE else reason_to_stop(stage.plan, view)
                 if reason is not None:
@@ -181,6 +181,7 @@ class BatchWork:
             keeper.learn()
             if keeper.choice is not None and keeper.choice.from_slices and name not in self._from_tuples:
                 added.from_slices.add(name)
+        differences.learn({name: cpu for name, cpu in self._cpu.items() if name not in self._failures})
         for way in self._ways:
             if way.query.join is not None and way.query.name in added.stages:
                 over = ended(way.query.join, self._had, way.stages)

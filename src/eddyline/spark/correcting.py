@@ -21,9 +21,12 @@ import math
 import threading
 from dataclasses import dataclass, field
 
+from eddyline.spark.costs import OLD_NEWS, Line, Lines, in_ms
+from eddyline.spark.pair_costs import PairCosts
 from eddyline.spark.spans import LOW
 
-#: what was learned of costs is worth a batch later, and what a debt is, or how far back corrections have reached
+#: what it has cost lately that slices do not go back far enough is worth a batch later, and what a debt is, or how far
+#: back corrections have reached
 _FADES = 0.9
 _FORGETS = 0.98
 #: slices are made from so much further back than corrections have gone: the next one may go a little further, and then
@@ -37,18 +40,6 @@ _FROM_SLICES = (0.012, 4e-7)
 _KEEPING = (0.008, 2e-7)
 #: what one more task costs beside what it does, which nobody measures
 _ONE_MORE_TASK = 0.015
-#: a batch that took so many times as long as it should have was disturbed: what it took beyond that teaches nothing
-_DISTURBED, _AT_LEAST = 4.0, 0.02
-#: the same of the first of its kind, of which nothing is known but what is believed
-_SURPRISING = 16.0
-#: a work with many rows
-_LARGE = 100_000.0
-#: no work takes less
-_LEAST = 1e-4
-#: after so many works, what a line says changes because works do, not because it is still learning
-_SETTLED = 10
-#: after so many batches with corrections, what slices have cost is old news: they may be tried again
-_OLD_NEWS = 200
 
 
 @dataclass(frozen=True)
@@ -89,90 +80,11 @@ class Choice:
 UPSTREAM_ONLY, DOWNSTREAM_ONLY = Choice(), Choice(keeps=True, from_slices=True)
 
 
-class Line:
-    """Seconds as so much for a work and so much for each of its rows, learned from the latest works.
-
-    Works of about one size say how long such a work takes, but not how much of that is for the rows. So what was
-    believed of that stays, as a straight line that is as steep as all that has been seen: two points on it, each worth
-    half a work. Works of different sizes outweigh them.
-    """
-
-    def __init__(self, known: tuple[float, float]) -> None:
-        self.beliefs = known
-        self.works = 0
-        self._n, self._x, self._y, self._xx, self._xy = 0.0, 0.0, 0.0, 0.0, 0.0
-
-    def took(self, rows: float, seconds: float) -> None:
-        most = (_DISTURBED if self.works else _SURPRISING) * self.seconds(rows) + _AT_LEAST
-        seconds = min(seconds, most)
-        self.works += 1
-        sums = (1.0, rows, seconds, rows * rows, rows * seconds)
-        old = (self._n, self._x, self._y, self._xx, self._xy)
-        self._n, self._x, self._y, self._xx, self._xy = (_FADES * a + b for a, b in zip(old, sums, strict=True))
-
-    def slowed(self, times: float) -> None:
-        """All works of this kind take so many times as long as they did, or so it seems from others."""
-        self._y, self._xy = times * self._y, times * self._xy
-
-    @property
-    def pace(self) -> float | None:
-        """How many times as long works took as was believed; None: there were none."""
-        fixed, slope = self.beliefs
-        return self._y / (fixed * self._n + slope * self._x) if self.works else None
-
-    @property
-    def known(self) -> tuple[float, float]:
-        pace = self.pace
-        if pace is None:
-            return self.beliefs
-        n, x, y, xx, xy = self._n, self._x, self._y, self._xx, self._xy
-        for rows in (0.0, max(2 * x / n, _LARGE)):
-            seconds = pace * self.believed(rows)
-            n, x, y = n + 0.5, x + 0.5 * rows, y + 0.5 * seconds
-            xx, xy = xx + 0.5 * rows * rows, xy + 0.5 * rows * seconds
-        slope = max((xy - x * y / n) / (xx - x * x / n), self.beliefs[1] / 50)
-        return max(_LEAST, (y - slope * x) / n), slope
-
-    def seconds(self, rows: float) -> float:
-        fixed, slope = self.known
-        return fixed + slope * rows
-
-    def believed(self, rows: float) -> float:
-        fixed, slope = self.beliefs
-        return fixed + slope * rows
-
-
 @dataclass
-class _Lines:
+class _Lines(Lines):
     tuples: Line = field(default_factory=lambda: Line(_FROM_TUPLES))
     slices: Line = field(default_factory=lambda: Line(_FROM_SLICES))
     keeping: Line = field(default_factory=lambda: Line(_KEEPING))
-
-    def copied(self) -> _Lines:
-        return _Lines(Line(self.tuples.known), Line(self.slices.known), Line(self.keeping.known))
-
-    def answered(self, line: Line, rows: float, seconds: float) -> None:
-        """What answering took; if it takes longer than it did, half of that is believed of the other ways too.
-
-        The machine may have become slower, and then so has the way that is not taken, which nobody measures. Without
-        this, a query that had found slices to be no use tried them again whenever the machine was busy.
-        """
-        settled, before = line.works >= _SETTLED, line.seconds(rows)
-        line.took(rows, seconds)
-        for other in (self.tuples, self.slices, self.keeping) if settled else ():
-            if other is not line and other.pace is not None:
-                other.slowed(math.sqrt(line.seconds(rows) / before))
-
-    def seconds(self, line: Line, rows: float) -> float:
-        """What a work is going to take; of a kind that was never done, more than is believed if others took more.
-
-        Some of what is slow about a query (its many groups, the answers it is compared with) is slow on either way,
-        some on one of them alone: nobody knows how much before it is tried.
-        """
-        if line.pace is not None:
-            return line.seconds(rows)
-        paces = [each.pace for each in (self.tuples, self.slices, self.keeping) if each.pace is not None]
-        return line.believed(rows) * math.sqrt(max(paces, default=1.0))
 
 
 @dataclass
@@ -199,6 +111,7 @@ class Corrections:
         self._guard = threading.Lock()
         self._queries: dict[str, _Known] = {}
         self._everywhere = _Lines()  # what queries begin with that have not been measured
+        self.pairs = PairCosts()  # of joins, which keep no slices
 
     def knows(self, name: str) -> bool:
         """Whether a batch without corrections makes a difference to a query that keeps nothing."""
@@ -229,15 +142,15 @@ class Corrections:
     def _begun(self, known: _Known, outlook: Outlook) -> Choice:
         lines = known.lines
         known.since += 1
-        if known.since > _OLD_NEWS:
+        if known.since > OLD_NEWS:
             lines.slices, known.crowded, known.since = Line(lines.slices.beliefs), 1.0, 0
         keeping, price = known.to_keep(outlook.fresh), known.to_keep(outlook.passed)
         upstream = lines.seconds(lines.tuples, outlook.tuples)
         downstream = lines.seconds(lines.slices, known.crowded * outlook.slices) + keeping
         known.debt = max(0.0, _FORGETS * known.debt + upstream - downstream)
         known.told = (
-            f"from tuples it takes {_ms(upstream)} a batch, with slices it would be {_ms(downstream)}; "
-            f"so far that is {_ms(known.debt)} too much, slices are made when it is {_ms(price)}"
+            f"from tuples it takes {in_ms(upstream)} a batch, with slices it would be {in_ms(downstream)}; "
+            f"so far that is {in_ms(known.debt)} too much, slices are made when it is {in_ms(price)}"
         )
         if outlook.point is None and known.debt <= price:
             return UPSTREAM_ONLY
@@ -263,9 +176,9 @@ class Corrections:
             # any, keeping them is for nothing, however long ago and dear the last ones were.
             known.debt += keeping
         known.told = (
-            f"with slices it takes {_ms(downstream)} a batch and {_ms(keeping)} to keep them, "
-            f"from tuples it would be {_ms(upstream)}; "
-            f"so far that is {_ms(known.debt)} too much, they go when it is {_ms(price)}"
+            f"with slices it takes {in_ms(downstream)} a batch and {in_ms(keeping)} to keep them, "
+            f"from tuples it would be {in_ms(upstream)}; "
+            f"so far that is {in_ms(known.debt)} too much, they go when it is {in_ms(price)}"
         )
         if outlook.point is None and known.debt > price:
             known.debt = 0.0
@@ -305,11 +218,4 @@ class Corrections:
     def forget(self, name: str) -> None:
         with self._guard:
             self._queries.pop(name, None)
-
-
-def _ms(seconds: float) -> str:
-    """
-    >>> _ms(0.01234), _ms(0.0004), _ms(12.3456)
-    ('12 ms', '0.4 ms', '12,346 ms')
-    """
-    return f"{1_000 * seconds:,.0f} ms" if seconds >= 0.001 else f"{1_000 * seconds:.1f} ms"
+        self.pairs.forget(name)

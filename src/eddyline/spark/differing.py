@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from eddyline.algebra.sharing import MemberWindow, StreamMatch
@@ -13,19 +14,16 @@ from eddyline.planner.tree import mjoin_of
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.changed_rows import is_linear, touched_by
 from eddyline.spark.evaluate.lives import FRESH, OLD, living, segments_of
+from eddyline.spark.evaluate.outlook import rows_within
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.join_inputs import JoinInputs, JoinNode, inputs_or_reason, window_of
+from eddyline.spark.pair_costs import Changes, PairCosts
 from eddyline.spark.spans import Spans
 from eddyline.spark.stages import RELATION, STREAM, WINDOWS, Stage
 from eddyline.spark.standing import Standing
 
 #: each input probes all others: with more of them, to read and plan the statement takes longer than to join
 _MOST_INPUTS = 6
-#: of so many tuples in the windows in question pairs are not made again, if it need not be: to read and plan what
-#: tells the differences takes longer than to join fewer
-MANY_TUPLES = 100_000
-#: … and if the tuples that have changed are not more than this part of them: each is joined with all others
-FEW_OF_THEM = 8
 
 
 @lru_cache(maxsize=10_000)
@@ -58,34 +56,49 @@ def differing_join(stage: Stage) -> JoinInputs | str | None:
     return join
 
 
-def with_differences(query: Standing, stage: Stage, view: Batch, had: StageResult | None) -> Batch:
-    """What a stage sees, if it is to be corrected by differences in this batch; else the same as before.
+@dataclass
+class Differences:
+    """Which joins of a batch are corrected by differences, and what that costs; made anew for each batch."""
 
-    `had` is what it has said: a query that has said nothing yet has nothing to correct.
-    """
-    if not query.keeps or had is None or not _has_differing_join(stage):
-        return view
-    join = differing_join(stage)  # of this very plan: others may be equal
-    assert isinstance(join, JoinInputs)
-    node = view.join
-    if node is None:
-        node = JoinNode(join, stage.name, mjoin_of((1 << len(join.inputs)) - 1))
-    touched = touched_by(node, view)
-    if not touched or (query.chooses and not _is_worth_it(join, view, touched)):
-        return view
-    return replace(view, differences=node)
+    costs: PairCosts
+    made: set[str] = field(default_factory=set)  # queries that are corrected so
+    _chosen: dict[str, tuple[str, Changes, bool]] = field(default_factory=dict)  # by stage
+
+    def seen(self, query: Standing, stage: Stage, view: Batch, had: StageResult | None) -> Batch:
+        """What a stage sees, if it is to be corrected by differences in this batch; else the same as before.
+
+        `had` is what it has said: a query that has said nothing yet has nothing to correct.
+        """
+        if not query.keeps or had is None or not _has_differing_join(stage):
+            return view
+        join = differing_join(stage)  # of this very plan: others may be equal
+        assert isinstance(join, JoinInputs)
+        node = view.join
+        if node is None:
+            node = JoinNode(join, stage.name, mjoin_of((1 << len(join.inputs)) - 1))
+        touched = touched_by(node, view)
+        if not touched:
+            return view
+        if query.chooses:
+            changes = Changes(*(_tuples(join, view, touched, which) for which in (OLD, FRESH)))
+            differs = self.costs.by_differences(query.name, changes)
+            self._chosen[stage.name] = query.name, changes, differs
+            if not differs:
+                return view
+        self.made.add(query.name)
+        return replace(view, differences=node)
+
+    def learn(self, seconds: Mapping[str, float]) -> None:
+        """The batch is done; the processor's seconds by stage, of those that have worked."""
+        for stage, (query, changes, differs) in self._chosen.items():
+            if seconds.get(stage):
+                self.costs.spent(query, changes, differs, seconds[stage])
 
 
-def _is_worth_it(join: JoinInputs, view: Batch, touched: Spans) -> bool:
-    """By the numbers of tuples in the windows that have changed, and of those among them that are fresh."""
-    counts = {which: _tuples(join, view, touched, which) for which in (OLD, FRESH)}
-    return counts[OLD] >= max(MANY_TUPLES, FEW_OF_THEM * counts[FRESH])
-
-
-def _tuples(join: JoinInputs, view: Batch, touched: Spans, which: str) -> int:
-    found = 0
-    for window in filter(lambda one: one.inputs, map(window_of, join.inputs)):
-        ticks = living(window, view, touched)
-        segments = segments_of(log_of(window.inputs[0], view), which)
-        found += sum(segment.rows for segment in segments if ticks.meets(*segment.tick))
-    return found
+def _tuples(join: JoinInputs, view: Batch, touched: Spans, which: str) -> float:
+    """About how many tuples of the inputs are in the windows that have changed."""
+    windows = filter(lambda one: one.inputs, map(window_of, join.inputs))
+    return sum(
+        rows_within(segments_of(log_of(window.inputs[0], view), which), living(window, view, touched))
+        for window in windows
+    )

@@ -19,7 +19,7 @@ from eddyline.catalog.catalog import AUTO, DOWNSTREAM, UPSTREAM
 from eddyline.kernels.task import Work
 from eddyline.log.results import StageResult
 from eddyline.log.segment import Segment
-from eddyline.spark.differing import FEW_OF_THEM, MANY_TUPLES, differing_join
+from eddyline.spark.differing import differing_join
 from eddyline.spark.doubt import without_doubt
 from eddyline.spark.evaluate.asked import Waiting
 from eddyline.spark.evaluate.batch import Batch, Clock, Log, Snapshot
@@ -108,8 +108,8 @@ def _counts_what_is_said(plan: Operator) -> bool:
 _BY_DIFFERENCES = {
     DOWNSTREAM: "corrected downstream, by differences: pairs of revised tuples are made, and no others",
     UPSTREAM: "corrected upstream, from the tuples of its windows; downstream is possible, by differences",
-    AUTO: f"corrected downstream, by differences, where the windows to be corrected have {MANY_TUPLES:,} tuples or more"
-    f" and at most one in {FEW_OF_THEM} of these is new; else upstream, from the tuples of its windows",
+    AUTO: "corrected downstream, by differences, or upstream, from the tuples of its windows: whatever costs less for"
+    " what a batch corrects",
 }
 
 
@@ -123,7 +123,8 @@ def _way(engine: Engine, question: Question) -> list[str]:
     if isinstance(found, str):
         join = differing_join(last)
         if isinstance(join, JoinInputs):
-            return [_BY_DIFFERENCES[question.revisions]]
+            told = engine.executor.corrections.pairs.told(question.name)
+            return [_BY_DIFFERENCES[question.revisions], *([f"  {told}"] if told else [])]
         aggregates = any(isinstance(operator, WindowAggregation) for operator in last.plan.walk())
         why = found if join is None or aggregates else join
         return [f"corrected upstream, from the tuples of its windows; downstream is not possible: {why}"]
@@ -158,6 +159,9 @@ def _kernel_plan(work: Work) -> list[str]:
     lines = []
     for found in work.found:
         lines += [*_parts(found.statement), *(f"  {line}" for line in found.described())]
+    if work.passed is not None:
+        tags = " and asks for the tags alone" if work.passed.tags else ""
+        lines.insert(0, f"  shares the files of its stream where the file system can{tags}; else:")
     return [*lines, *_parts(work.statement)]
 
 

@@ -96,7 +96,10 @@ def _may_come_again(plan: Operator, batch: Batch) -> bool:
     timed = [operator for operator in plan.walk() if isinstance(operator, WindowOp) and _has_ticks(operator)]
     if len(timed) != 1 or not isinstance(timed[0], RowWindow):
         return False
-    return any(segment.minus for segment in log_of(timed[0].input, batch).segments)
+    log = log_of(timed[0].input, batch)
+    # without new tuples only those come whose ticks are closed now
+    comes = log.fresh or any(segment.tick[1] > batch.before.closed for segment in log.segments)
+    return bool(comes) and any(segment.minus for segment in log.segments)
 
 
 def _has_ticks(leaf: WindowOp) -> bool:
