@@ -62,6 +62,19 @@ def test_one_after_the_other_the_second_stream_is_late(db: eddyline.Database) ->
     assert list(db.revisions())
 
 
+def test_several_streams_arrive_at_one_tick(tmp_path: Path) -> None:
+    """Whatever the clock does meanwhile."""
+    ticks = iter(range(100, 1_000))
+    with kernels_alone(), eddyline.connect(str(tmp_path / "db"), heartbeat=None, clock=lambda: next(ticks)) as db:
+        for name in "ab":
+            db.sql(f"CREATE STREAM {name} (k INTEGER)")
+        query = db.sql("CREATE QUERY q AS RSTREAM(SELECT a.k FROM a [NOW], b [NOW] WHERE a.k = b.k)")
+        db.push({"a": [(1,), (2,)], "b": [(2,), (3,)]})
+        db.push({"a": [(4,)]})  # that tick is over
+        db.flush()
+        assert [answer.row for answer in query.fetch()] == [(2,)]
+
+
 def test_rows_that_do_not_fit_are_counted_by_stream(db: eddyline.Database) -> None:
     found = db.push({"a": [(1, 1), ("x", 2), (3, 3)], "b": [(1, None)]})
     assert found == {"a": Pushed(2, 1), "b": Pushed(0, 1)}
