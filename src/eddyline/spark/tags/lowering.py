@@ -13,7 +13,7 @@ from typing import Any, cast
 from eddyline.algebra.arrival import by_arrival
 from eddyline.algebra.expression import Aggregate, Call, Column, Expr, Literal, Named, TypedExpr, columns_of
 from eddyline.algebra.first_tags import FirstTags
-from eddyline.algebra.marks import INDEX_ROLE, KIND, MADE_ROLE, MARKS, MARKS_ROLE, PLACES_ROLE, TICK_ROLE, is_marks
+from eddyline.algebra.marks import INDEX_ROLE, KIND, MADE_ROLE, MARKS, MARKS_ROLE, PLACES_ROLE, TICK_ROLE
 from eddyline.algebra.node import WINDOW, Operator, StreamOp, WindowOp, expressions_of
 from eddyline.algebra.relational import (
     RelationChanges,
@@ -454,10 +454,6 @@ def _leaf_of(plan: Operator) -> StreamReceive | StreamAcquire:
     *_, leaf = plan.walk()
     assert isinstance(leaf, _LEAVES)
     return leaf
-
-
-def _original(schema: Schema) -> Schema:
-    return Schema(tuple(field for field in schema.fields if not is_marks(field.name) and field.name != KIND))
 
 
 def _collected(marks: TypedExpr) -> Aggregate:
