@@ -45,6 +45,9 @@ WITHHELD = {
     "passed_too": "SELECT * FROM b",
     "below": f"SELECT SUM(v) AS total FROM tuples {_SLIDE}",
 }
+#: a tagger, and who shows its tags: rows of which the files are shared, with the tags beside them, and rows that are not
+TAGGER = {"even_ones": "ATTACH TAG 'even' CONTINUOUSLY TO a WHERE v % 2 = 0"}
+TAGGED = {"marked": "SELECT * FROM a WITH TAGS", "marked_too": "SELECT k, v FROM a WHERE v % 3 > 0 WITH TAGS"}
 #: created when there is a past
 LOOKING_BACK = {
     "even": "SELECT k, v FROM a WHERE v % 2 = 0",
@@ -73,7 +76,7 @@ def prepare(db: Database) -> None:
     for name, text in STREAMS.items():
         if name not in db.streams:
             db.sql(text)
-    for name, text in QUERIES.items():
+    for name, text in (TAGGER | QUERIES | TAGGED).items():
         if name not in db.queries:
             db.sql(f"CREATE QUERY {name} AS {text}")
     for name, text in KEPT.items():
@@ -109,7 +112,7 @@ def finish(db: Database, pushes: int) -> dict[str, Any]:
     look_back(db)
     db.sql("FLUSH REVISIONS")
     db.flush()
-    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *KEPT, *WITHHELD, *LOOKING_BACK)}
+    return {name: folded(db.query(name).fetch()) for name in (*QUERIES, *TAGGED, *KEPT, *WITHHELD, *LOOKING_BACK)}
 
 
 def folded(answers: list[Any]) -> Any:
@@ -118,7 +121,7 @@ def folded(answers: list[Any]) -> Any:
     for answer in answers:
         is_tuple = isinstance(answer, TupleAnswer)
         place = answer.index if is_tuple else answer.window
-        now = (answer.tick, (answer.row,)) if is_tuple else (answer.tick, answer.rows)
+        now = (answer.tick, (answer.row,), answer.tags) if is_tuple else (answer.tick, answer.rows)
         if answer.op == "+":
             assert place not in standing, f"twice: {answer}"
         else:

@@ -61,3 +61,29 @@ def test_a_sample_counts_pairs_that_live_together_and_those_of_them_that_fit(
         expected.append(sum(fits(x, y) for x, y in together) / len(together))
     assert seen and seen[-1].sampled == 1
     assert sorted(seen[-1].selectivities.values()) == pytest.approx(sorted(expected))
+
+
+def test_pairs_are_counted_and_looked_at_among_the_same_tuples(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where few are drawn, too: of a condition that always holds all pairs fit, whichever tuples they are."""
+    rng = random.Random(seed)
+    seen: list[Observed] = []
+    see = Observed.see
+
+    def seeing(self: Observed, *given: Any) -> None:
+        see(self, *given)
+        seen.append(self)
+
+    monkeypatch.setattr(Observed, "see", seeing)
+    monkeypatch.setattr("eddyline.spark.evaluate.sampling._wanted", lambda conditions: 8)
+    inputs = ", ".join(f"{name} [RANGE {width} SEC]" for name, width in _WIDTHS.items())
+    with kernels_alone(), opened(str(tmp_path / "db")) as db:
+        for name in _WIDTHS:
+            db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql(f"ISTREAM(SELECT a.v AS x, c.v AS y FROM {inputs} WHERE a.v + b.v >= 0 AND b.v + c.v >= 0)")
+        for last in range(5, 41, 5):
+            db.push({name: _rows(rng, last - 4, last) for name in _WIDTHS})
+            db.flush()
+    told = [share for observed in seen for share in observed.selectivities.values()]
+    assert told and set(told) == {1.0}
