@@ -74,6 +74,17 @@ def test_a_class_of_many_forms_is_told_in_few_lines(spark: object) -> None:
         assert len(text.splitlines()) < 60
 
 
+def test_analyze_of_a_class_whose_rows_are_found_and_not_computed(spark: object) -> None:
+    """With a column that nobody asks for, which is not read, and more members than are joined with a table."""
+    with testing.database() as db:
+        db.sql("CREATE STREAM s (x INTEGER, other STRING, y INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.queries("SELECT y, x FROM s WHERE x >= :low", {"low": list(range(12))}, name="m")
+        db.stream("s").push([(n, "a", n, n) for n in range(20)])
+        db.flush()
+        (found,) = (line for line in db.sql("EXPLAIN ANALYZE `m.3`").splitlines() if "GROUPED_FILTER" in line)
+        assert found.split()[0] == str(sum(20 - low for low in range(12))) and found.endswith("who wants them, by _x0")
+
+
 def test_members_that_began_together_say_so(spark: object) -> None:
     with testing.database() as db:
         db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")

@@ -302,3 +302,43 @@ def test_a_member_is_not_read_by_others(spark: object) -> None:
         with pytest.raises(NotSupported, match=r"int\.1 is one of the queries that db\.queries made") as problem:
             db.sql("SELECT x FROM `int.1`")
         assert problem.value.hint is not None and "CREATE QUERY" in problem.value.hint
+
+
+def test_parameters_are_named_in_any_case(spark: object) -> None:
+    with testing.database() as db:
+        db.sql(STREAM)
+        many = db.queries("SELECT x FROM s WHERE x > :LOW AND x < :high", {"low": [0, 6], "High": [7, 9]})
+        db.stream("s").push(ROWS)
+        db.flush()
+        assert [rows(db.query(name)) for name in many.names] == [[(1,), (5,)], [(7,)]]
+        with pytest.raises(UnknownName, match="the column name says how the queries are called") as problem:
+            db.queries("SELECT x FROM s WHERE k = :name", {"name": ["a", "b"]})
+        assert problem.value.position is not None
+
+
+def test_decimals_that_arrow_has_and_the_language_has_not(spark: object) -> None:
+    with testing.database() as db:
+        db.sql(STREAM)
+        values = [pa.array([Decimal(500)], pa.decimal128(3, -2)), pa.array([Decimal("1.50")], pa.decimal256(50, 2))]
+        names = [db.queries("SELECT x FROM s WHERE x * 100 > :it", {"it": some}).names[0] for some in values]
+        db.stream("s").push(ROWS)
+        db.flush()
+        assert [rows(db.query(name)) for name in names] == [[(7,), (9,)], [(1,), (5,), (7,), (9,)]]
+        far = pa.array([Decimal(10) ** 45], pa.decimal256(50, 2))
+        with pytest.raises(InvalidDefinition, match="the constants are no table"):
+            db.queries("SELECT x FROM s WHERE x > :it", {"it": far})
+
+
+def test_a_template_over_tables_alone_is_refused(spark: object) -> None:
+    """It would never answer: such a query is answered at once. One that is read again and again stands."""
+    with testing.database() as db:
+        db.sql(f"{STREAM}; CREATE TABLE d (a INTEGER, name STRING); INSERT INTO d VALUES (1, 'one'), (2, 'two')")
+        for history in (False, True):
+            with pytest.raises(NotSupported, match="reads tables alone") as problem:
+                db.queries("SELECT name FROM d WHERE a = :k", {"k": [1, 2]}, history=history)
+            assert "SCAN" in (problem.value.hint or "")
+        scanned = db.queries("SELECT name AS n FROM d [SCAN 5 SEC] WHERE a = :k", {"k": [1, 2]})
+        db.stream("s").push(ROWS)
+        db.flush()
+        found = [[answer.rows for answer in db.query(name).fetch()] for name in scanned.names]
+        assert found == [[(("one",),)] * 3, [(("two",),)] * 3], "at ticks 1, 6 and 11"

@@ -45,7 +45,7 @@ WITHHELD = {
     "passed_too": "SELECT * FROM b",
     "below": f"SELECT SUM(v) AS total FROM tuples {_SLIDE}",
 }
-#: a tagger, and who shows its tags: rows of which the files are shared, with the tags beside them, and rows that are not
+#: a tagger, and who shows its tags: of rows whose files are shared, with tags beside them, and of rows that are written
 TAGGER = {"even_ones": "ATTACH TAG 'even' CONTINUOUSLY TO a WHERE v % 2 = 0"}
 TAGGED = {"marked": "SELECT * FROM a WITH TAGS", "marked_too": "SELECT k, v FROM a WHERE v % 3 > 0 WITH TAGS"}
 #: created when there is a past

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eddyline.algebra.radius import Radius, all_of, radius_of
-from eddyline.algebra.relational import RelationChanges
 from eddyline.binder.extent import retained_ticks
+from eddyline.binder.plan import as_inputs
 from eddyline.binder.position import position_of
 from eddyline.catalog.catalog import BoundQuery, Catalog
 from eddyline.catalog.connection import ConnectionPoint
@@ -135,5 +135,5 @@ def _behind(point: ConnectionPoint, catalog: Catalog) -> list[tuple[str, BoundQu
         return [(name, query) for name, query in queries if point.on in query.streams]
     own = catalog.query(point.on)
     assert own is not None
-    made = own.plan.input if isinstance(own.plan, RelationChanges) else own.plan
-    return [(name, query) for name, query in queries if query is own or made in list(query.plan.walk())]
+    made = as_inputs(own, point.on)
+    return [(name, query) for name, query in queries if query is own or any(op in made for op in query.plan.walk())]

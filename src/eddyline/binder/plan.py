@@ -40,6 +40,17 @@ def plan_of_query(query: BoundQuery, position: Position | None, name: str = "") 
     return Plan(operator, query.streams)
 
 
+def as_inputs(query: BoundQuery, name: str) -> tuple[Operator, ...]:
+    """What others that read a standing query have of it in their plans: it as it is shown, and with its tags."""
+    try:
+        plan = plan_of_query(query, None, name)
+    except NotSupported:
+        return ()
+    if any(isinstance(operator, StreamRevise) for operator in plan.operator.walk()):
+        return (plan.operator,)
+    return plan.operator, with_its_tags(plan, None, name).operator
+
+
 def with_its_tags(plan: Plan, position: Position | None, name: str) -> Plan:
     """A named query, standing or of a WITH clause, as the input of one that shows or reads tags: as if its text stood
     there in parentheses. Whether it shows tags itself is a matter of its own answers.

@@ -47,6 +47,9 @@ from eddyline.errors import (
 )
 from eddyline.language import syntax
 
+#: the column of a table of constants that says how the queries of a template are called
+NAMES = "name"
+
 
 @dataclass(frozen=True)
 class Define:
@@ -209,10 +212,11 @@ class StatementBinder:
         if not isinstance(tree, syntax.Query):
             raise SyntaxProblem("a template is a query: SELECT …", position_of(tree), "leave CREATE QUERY away")
         for placeholder in tree.find_all(exp.Placeholder):
+            alike = [name for name in types if name.lower() == placeholder.name.lower()]
+            if placeholder.name not in types and len(alike) == 1:
+                placeholder.set("this", alike[0])
             if placeholder.name not in types:
-                guess = nearest(placeholder.name, types)
-                hint = f"did you mean {guess}?" if guess else f"the constants have {', '.join(types)}"
-                raise UnknownName(f"the constants have no column {placeholder.name}", position_of(placeholder), hint)
+                raise _unknown_parameter(placeholder, types)
             placeholder.meta[TYPE] = types[placeholder.name]
         mark_calls(tree, self.catalog.functions)
         return bind_query(tree, self._env)
@@ -419,3 +423,13 @@ _HANDLERS: dict[type[exp.Expr], Callable[[StatementBinder, Any], list[Step]]] = 
 
 def _kind_of(tree: exp.Expr) -> type[exp.Expr]:
     return syntax.Query if isinstance(tree, syntax.Query) else type(tree)
+
+
+def _unknown_parameter(placeholder: exp.Placeholder, types: Mapping[str, DataType]) -> UnknownName:
+    name = placeholder.name
+    if name.lower() == NAMES:
+        hint = f"give the values for :{name} in a column with another name"
+        return UnknownName(f"the column {NAMES} says how the queries are called", position_of(placeholder), hint)
+    guess = nearest(name, types)
+    hint = f"did you mean {guess}?" if guess else f"the constants have {', '.join(types)}"
+    return UnknownName(f"the constants have no column {name}", position_of(placeholder), hint)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from eddyline.binder.connection import Connect, Disconnect
-from eddyline.binder.statement import Define, Register, Step, Vocabulary, Withdraw
+from eddyline.binder.statement import NAMES, Define, Register, Step, Vocabulary, Withdraw
 from eddyline.catalog.catalog import STREAM, BoundQuery
 from eddyline.catalog.extent import PUSHED, Extent
 from eddyline.database import points, pushing
@@ -26,7 +26,7 @@ from eddyline.database.lock import Lock
 from eddyline.database.reader import ResultReader
 from eddyline.database.rejects import Rejects
 from eddyline.database.revisions import Revisions
-from eddyline.database.sets import NAME, QuerySet, StandingByRecord, like, types_of
+from eddyline.database.sets import QuerySet, StandingByRecord, like, types_of
 from eddyline.database.statements import DROP, DROP_LIKE, Definition, SetRecord, StatementLog
 from eddyline.database.status import BACKFILL, BEHIND, LIVE, STOPPED
 from eddyline.database.stream import Pushed
@@ -158,7 +158,7 @@ class Core:
         keep_histories(self.engine, query)
         standing = self.engine.prepare(first.log, None, query, moment, first.history, past)
         self.engine.stand_all(standing, query, first.seat, values)
-        many = StandingSet(QuerySet(record, values.column(NAME).combine_chunks()), made, query)
+        many = StandingSet(QuerySet(record, values.column(NAMES).combine_chunks()), made, query)
         self.definitions.sets.append(many)
         return many
 

@@ -9,13 +9,12 @@ from typing import Any
 from eddyline.algebra.answer import Answer
 from eddyline.algebra.lineage import Cause
 from eddyline.algebra.revision_report import identity
-from eddyline.binder.statement import Register
+from eddyline.binder.statement import NAMES, Register
 from eddyline.catalog.catalog import BoundQuery
 from eddyline.columnar.types import language_type
 from eddyline.database.definitions import Definitions
 from eddyline.database.functions import Functions
 from eddyline.database.revisions import asked, known
-from eddyline.database.sets import NAME
 from eddyline.database.statements import QUERY, Definition, QueryRecord, StatementLog
 from eddyline.errors import EddylineError
 from eddyline.log.journal import Journal, StreamState
@@ -90,7 +89,7 @@ class Causes:
         if not 0 <= place < many.count:
             return None
         values = self._storage.read_table(many.values)
-        types = {field.name: language_type(field.type) for field in values.schema if field.name != NAME}
+        types = {field.name: language_type(field.type) for field in values.schema if field.name != NAMES}
         about = many.looks_back, many.since, many.priority, many.revisions, many.revise_if
         template = self._definitions.bind_template(definition.text, types, *about)
         return with_values(template, values.slice(place, 1))

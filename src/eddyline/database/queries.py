@@ -8,19 +8,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.coercion import MAX_PRECISION
 from eddyline.binder.connection import check_free
 from eddyline.binder.setting import checked_way
+from eddyline.binder.statement import NAMES
 from eddyline.catalog.catalog import AUTO
 from eddyline.database.core import Core
 from eddyline.database.definitions import StandingSet
 from eddyline.database.given import checked_text, checked_tick
 from eddyline.database.handle import QueryHandle, schema_of
 from eddyline.database.present import changes_of_all
-from eddyline.database.sets import NAME, lower, names_of, types_of
+from eddyline.database.sets import lower, names_of, types_of
 from eddyline.database.statements import DROP_LIKE, QUERIES, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition, NotSupported, UnknownName, noted
 from eddyline.log.answers import QUERY
 from eddyline.log.segment import Segment
+from eddyline.session.script_run import is_one_off
 from eddyline.spark.tags.history import keep_histories
 from eddyline.spark.tags.standing import tagged_upto
 from eddyline.spark.templates import constants_of, template_shape
@@ -92,7 +95,7 @@ class Queries:
         if revise_if is not None:
             checked_text(revise_if, "revise_if")
         try:
-            given = _table(constants)
+            given = _storable(_table(constants))
         except (pa.ArrowException, TypeError, ValueError, AttributeError, KeyError, OverflowError) as problem:
             raise InvalidDefinition(f"the constants are no table: {problem}") from problem
         if len(set(given.column_names)) < given.num_columns:
@@ -103,6 +106,11 @@ class Queries:
             about = looks_back, since, priority, revisions, revise_if
             bound = core.definitions.bind_template(template, types_of(values), *about)
             query = core.definitions.for_spark(bound)
+            if is_one_off(query):
+                raise NotSupported(
+                    "the template reads tables alone: such a query is answered once, and does not stand",
+                    hint="ask it with db.sql, or have the tables read again and again: FROM d [SCAN 1 MIN]",
+                )
             shape = template_shape(query)
             constants_of(shape, values)  # raises if they do not fit
             with core.engine.writing:
@@ -112,7 +120,7 @@ class Queries:
                 seat = core.engine.classes.seat(shape, beginning, always=True)
                 assert seat is not None
                 number = core.statements.next_number
-                first = core.definitions.record(values.column(NAME)[0].as_py(), query, number, moment, seat)
+                first = core.definitions.record(values.column(NAMES)[0].as_py(), query, number, moment, seat)
                 record = SetRecord(first, values.num_rows, f"catalog/{number:012d}.parquet", *about)
                 core.storage.write_table(record.values, values)
                 core.remember(QUERIES, template, _HERE, many=record)
@@ -131,8 +139,8 @@ class Queries:
         taken = pc.is_in(pc.utf8_lower(names), known)
         if pc.any(taken).as_py():
             raise DuplicateName(f"{names.filter(taken)[0].as_py()} exists already")
-        rest = values.drop_columns([NAME]) if NAME in values.column_names else values
-        return rest.append_column(NAME, names)
+        rest = values.drop_columns([NAMES]) if NAMES in values.column_names else values
+        return rest.append_column(NAMES, names)
 
     # -- those that stand ---------------------------------------------------------------------------------------------
 
@@ -228,6 +236,18 @@ def _table(constants: Any) -> pa.Table:
         f"constants cannot be a {type(constants).__name__}",
         hint="give an Arrow table, a DataFrame of pandas or Spark, a dict of columns or a list of dicts",
     )
+
+
+def _storable(constants: pa.Table) -> pa.Table:
+    """With DECIMALs as the language has them: of at most 38 digits, and none of them in front of zeros left away."""
+    for at, field in enumerate(constants.schema):
+        kind = field.type
+        if pa.types.is_decimal(kind) and not (pa.types.is_decimal128(kind) and kind.scale >= 0):
+            scale = max(kind.scale, 0)
+            digits = min(MAX_PRECISION, kind.precision + scale - kind.scale)
+            column = constants.column(at).cast(pa.decimal128(digits, scale))
+            constants = constants.set_column(at, field.name, column)
+    return constants
 
 
 def _column(name: str, values: Any) -> Any:

@@ -12,14 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.types import DataType
+from eddyline.binder.statement import NAMES
 from eddyline.columnar.types import language_type
 from eddyline.database.statements import DROP_LIKE, Definition, QueryRecord, SetRecord
 from eddyline.errors import DuplicateName, InvalidDefinition
 from eddyline.log.answers import Seat
 from eddyline.log.storage import Storage
-
-#: the column of a table of values that names the queries
-NAME = "name"
 
 
 class QuerySet:
@@ -89,10 +87,10 @@ def lower(name: str) -> str:
 
 def names_of(values: pa.Table, prefix: str) -> pa.Array:
     """The names of the queries: those of a column `name`, or the prefix and a number from 1 on."""
-    if NAME not in values.column_names:
+    if NAMES not in values.column_names:
         numbers = pa.array(np.arange(1, values.num_rows + 1)).cast(pa.string())
         return pc.binary_join_element_wise(pa.scalar(prefix), numbers, ".")
-    names = values.column(NAME).combine_chunks().cast(pa.string())
+    names = values.column(NAMES).combine_chunks().cast(pa.string())
     if names.null_count:
         raise InvalidDefinition("a query has no name: the column `name` has a NULL")
     if pc.any(pc.equal(names, "")).as_py():
@@ -121,7 +119,7 @@ class StandingByRecord:
         elif definition.many is not None:
             self._logs.add(definition.many.query.log)
             if storage.exists(definition.many.values):  # else none of them is left
-                names = storage.read_table(definition.many.values, [NAME]).column(NAME).combine_chunks()
+                names = storage.read_table(definition.many.values, [NAMES]).column(NAMES).combine_chunks()
                 self._sets.append(QuerySet(definition.many, names))
         elif definition.kind == DROP_LIKE:
             gone = like([query.name for query in self._queries.values()], definition.text)
@@ -163,4 +161,4 @@ def like(names: Sequence[str], pattern: str) -> set[str]:
 
 def types_of(values: pa.Table) -> dict[str, DataType]:
     """The types of the parameters that a table has values for."""
-    return {field.name: language_type(field.type) for field in values.schema if field.name != NAME}
+    return {field.name: language_type(field.type) for field in values.schema if field.name != NAMES}

@@ -44,19 +44,32 @@ def profiled(works: Iterable[Work]) -> Iterator[Profile]:
         references = tuple(done([work]))
         if any(reference.refused or reference.failed or reference.doubted for reference in references):
             yield Profile(references, (), 0)
-            continue
-        statement = work.statement
-        if work.passed is not None and _is_passed_on(references):
-            statement = work.passed.tags  # all that was asked
-        if not statement:
-            yield Profile(references, (), 0)
-            continue
-        with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:
-            next(filled(work, leaves, Eddies(work.known)), None)
-            ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}").fetchall()
-        told = json.loads(text)
-        operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))
-        yield Profile(references, operators, told["system"]["peak_buffer_memory"])
+        elif work.is_taken:
+            yield Profile(references, tuple(_found(work, references)), 0)
+        else:
+            yield _told(work, references)
+
+
+def _told(work: Work, references: tuple[Reference, ...]) -> Profile:
+    statement = work.statement
+    if work.passed is not None and _is_passed_on(references):
+        statement = work.passed.tags  # all that was asked
+    if not statement:
+        return Profile(references, (), 0)
+    with closing(Leaves(kernel())) as leaves, bound(work, leaves) as connection:
+        next(filled(work, leaves, Eddies(work.known)), None)
+        ((_, text),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}").fetchall()
+    told = json.loads(text)
+    operators = tuple(measured for root in told["operator"] for measured in _operators(root, 0))
+    return Profile(references, operators, told["system"]["peak_buffer_memory"])
+
+
+def _found(work: Work, references: Iterable[Reference]) -> Iterator[Measured]:
+    """What is found before any statement runs, where that is the answer: all of the work is the filter's."""
+    segments = [reference.segment for reference in references if reference.segment is not None]
+    rows, size = sum(segment.rows for segment in segments), sum(segment.size for segment in segments)
+    for text in work.found[0].described():
+        yield Measured(f"GROUPED_FILTER {text}", 0, rows, sum(each.seconds for each in references), size)
 
 
 def _is_passed_on(references: Iterable[Reference]) -> bool:

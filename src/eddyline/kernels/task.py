@@ -92,6 +92,11 @@ class Work:
     holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
     passed: PassedOn | None = None  # if all that it gives are rows of segments as they are, these
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether what is found is the answer, so that the statement does not run."""
+        return self.by_row and self.plain is not None and len(self.found) == 1
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -155,7 +160,7 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
 
 def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch | Dealt]:
     with bound(work, leaves) as connection:
-        if work.by_row and work.plain is not None and len(work.found) == 1:
+        if work.is_taken and work.plain is not None:
             yield from _taken(work, work.plain, leaves, eddies)
             return
         if not work.few:

@@ -470,13 +470,18 @@ class BatchWork:
         return any(stage.name in self._failures for stage in way.stages)
 
     def _first_tick(self, way: Way) -> int | None:
-        """The smallest tick of the first entry for a query: the same however the entries are cut into batches."""
+        """The smallest tick of the first entry for a query: the same however the entries are cut into batches.
+
+        A query over tables that are read again and again begins when there is a time.
+        """
         streams = {name for stage in way.stages for name in stage.streams if name in self._extents}
         # the history of a stream's tags has those of its taggers, which come with its tuples
         made_of = (way.stretch.logs[name].made_of for name in list(streams))
         streams.update(log.name for log in made_of if log is not None)
         for entry in way.stretch.entries:
-            lows = [low for name in streams for low, _ in entry.touched.get(name, ())]
+            lows = [low for name in streams or entry.touched for low, _ in entry.touched.get(name, ())]
+            if not lows and not streams and entry.reached is not None:
+                lows = [entry.reached]
             if entry.number > way.query.entry and lows:
                 return min(lows)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +14,7 @@ from database.revisions.prices import BY_SYMBOL, PRICES, delete, push, replace
 from eddyline.algebra.lineage import ROW, Cause
 from eddyline.cli.main import app
 from eddyline.errors import EddylineError
+from eddyline.spark.lineage.causes import Lineage
 
 
 def test_the_overview_tells_counts_and_costs(db: eddyline.Database) -> None:
@@ -76,6 +78,20 @@ def test_results_with_causes(db: eddyline.Database, path: Path) -> None:
     assert told == {(100, "+"): None, (120, "+"): None, (140, "+"): None, (120, "="): [second], (140, "="): [fifth]}
     assert "causes" not in printed("sums", "--format", "jsonl")
     assert "by" in printed("two", "--causes") and "prices 2 (=)" in printed("two", "--causes")
+
+
+def test_nobody_is_asked_about_a_tuple_that_was_not_revised(db: eddyline.Database) -> None:
+    """Also of queries that may have withheld a correction and shown it later, of which there may be very many."""
+    given = {"name": [f"q{n}" for n in range(9)], "low": list(range(9))}
+    sums = "SELECT symbol, SUM(price) AS total FROM prices [FROM NOW-29 TO NOW SLIDE 20 SEC] WHERE price > :low"
+    db.queries(f"{sums} GROUP BY symbol", given, revise_if="abs(new - old) > 3")
+    push(db, *PRICES)
+    for price in (36, 41):
+        push(db, replace(2, 110, "IBM", price))
+    with patch.object(Lineage, "told", side_effect=AssertionError("computed")):
+        assert db.stream("prices").effects(1) == []
+    effects = db.stream("prices").effects(2)
+    assert {effect.query for effect in effects} == set(given["name"])
 
 
 def test_what_cannot_be_asked_is_refused_not_answered_with_nothing(db: eddyline.Database) -> None:

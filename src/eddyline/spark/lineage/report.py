@@ -123,17 +123,29 @@ class Report:
     ) -> Iterator[tuple[Cause, Answer]]:
         """What the revisions of a tuple have changed, the latest first."""
         for known, corrections in self._corrected(queries):
-            for correction in corrections:
-                yield from self._effects(stream, index, known, correction)
+            revising = self._revising(stream, index, known.asked.log)
+            for correction in self._since_first(corrections, revising):
+                yield from self._effects(stream, index, known, correction, revising)
         for found in classes:
-            for correction in self._latest(found.log):
+            revising = self._revising(stream, index, found.log)
+            for correction in self._since_first(self._latest(found.log), revising):
                 about = pc.field(INDEX) == index if found.by_tuple else None
                 for known in self._speaking(found, correction, about):
-                    yield from self._effects(stream, index, known, correction)
+                    yield from self._effects(stream, index, known, correction, revising)
 
-    def _effects(self, stream: str, index: int, known: Known, correction: Correction) -> Iterator[tuple[Cause, Answer]]:
-        versions = self.lineage.revised(stream, correction)
-        if not known.asked.withholds and (versions is None or index not in versions.operations[0]):
+    def _revising(self, stream: str, index: int, log: str) -> set[int]:
+        """The batches that have taken in a revision of a tuple, also those before anybody wants to know."""
+        found = ((one.batch, self.lineage.revised(stream, one)) for one in self.lineage.corrections(log))
+        return {batch for batch, versions in found if versions is not None and index in versions.operations[0]}
+
+    def _since_first(self, corrections: Sequence[Correction], revising: set[int]) -> Iterator[Correction]:
+        """What was corrected before a tuple was revised, or if it never was, has other causes."""
+        return (one for one in corrections if revising and one.batch >= min(revising))
+
+    def _effects(
+        self, stream: str, index: int, known: Known, correction: Correction, revising: set[int]
+    ) -> Iterator[tuple[Cause, Answer]]:
+        if not known.asked.withholds and correction.batch not in revising:  # what was withheld may be told much later
             return
         about = pc.field(INDEX) == index if known.by_tuple else None
         for corrected in self.batch(known, correction, about=about).corrected:
