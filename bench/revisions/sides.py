@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import eddyline
 from bench.cpu import steady_seconds
-from bench.revisions.workload import STREAM, Workload, plain_query, query
+from bench.revisions.workload import PAIRS, STREAM, Workload, plain_query, query
 from bench.runs import timed
 
 UPSTREAM, DOWNSTREAM, AUTO = "upstream", "downstream", "auto"
@@ -25,7 +26,7 @@ class Side:
 
     def __init__(self, folder: Path, kind: str, size: int, way: str) -> None:
         self.way = way
-        self._kind = kind
+        self._kind, self._size = kind, size
         self._database = eddyline.connect(str(folder))
         self._database.sql(STREAM)
         self._query = self._database.sql(f"CREATE QUERY q WITH (revisions = '{way}') AS {query(kind, size)}")
@@ -54,12 +55,10 @@ class Side:
         return wall, cpu
 
     def answers(self) -> pd.DataFrame:
-        return (
-            self._query.current()
-            .select(["_window", "k", "a", "b"])
-            .rename_columns(["window", "k", "a", "b"])
-            .to_pandas()
-        )
+        found = self._query.current()
+        if self._kind == PAIRS:  # a window ends at each multiple of its size
+            found = found.append_column("_window", pc.divide(found.column("_tick"), self._size))
+        return found.select(["_window", "k", "a", "b"]).rename_columns(["window", "k", "a", "b"]).to_pandas()
 
     def close(self) -> None:
         self._database.close()

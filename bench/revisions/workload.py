@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 STREAM = "CREATE STREAM s (t BIGINT, k INTEGER, x INTEGER, y DOUBLE) TIMESTAMP BY t"
-#: what each kind of query computes; `join` cannot be corrected downstream
+#: what each kind of query computes; `join`, which aggregates pairs, cannot be corrected downstream
 AGGREGATES = {
     "sum": "SUM(x) AS a, COUNT(*) AS b",
     "extreme": "AVG(y) AS a, MAX(y) AS b",
@@ -19,12 +19,15 @@ AGGREGATES = {
 #: the same as `sum`, over windows that overlap: each tuple is in so many of them
 SLIDING, OVERLAP = "sliding", 5
 JOIN = "join"
-KINDS = (*AGGREGATES, SLIDING, JOIN)
+#: the stream of pairs themselves, one tuple in twenty: it can, by differences
+PAIRS = "pairs"
+KINDS = (*AGGREGATES, SLIDING, PAIRS, JOIN)
 GROUPS = 10
 #: windows on the way of a join: each row of `s` meets the one row of its own tick, so pairs are as many as rows
 _JOINED = (
     "SELECT l.k, SUM(l.x + r.x) AS a, COUNT(*) AS b FROM s [{window}] l, s [{window}] r WHERE l.t = r.t GROUP BY l.k"
 )
+_PAIRED = "SELECT l.k AS k, l.x + r.x AS a, l.y AS b FROM {joined} WHERE l.t = r.t AND l.x + r.x > 1900"
 
 
 def slide(kind: str, size: int) -> int:
@@ -45,11 +48,15 @@ def query(kind: str, size: int) -> str:
     window = f"FROM NOW-{size - 1} TO NOW SLIDE {slide(kind, size)} SEC"
     if kind == JOIN:
         return _JOINED.format(window=window)
+    if kind == PAIRS:
+        return f"RSTREAM({_PAIRED.format(joined=f's [{window}] l, s [{window}] r')})"
     return f"SELECT k, {computed(kind)} FROM s [{window}] GROUP BY k"
 
 
 def plain_query(kind: str, size: int) -> str:
     """The same for Spark, over all tuples that stand."""
+    if kind == PAIRS:
+        return _PAIRED.format(joined="s l, s r").replace("SELECT", f"SELECT CEIL(l.t / {size}) AS w,", 1)
     if kind == JOIN:
         of = "s l JOIN s r ON l.t = r.t"
         return f"SELECT CEIL(l.t / {size}) AS w, l.k, SUM(l.x + r.x) AS a, COUNT(*) AS b FROM {of} GROUP BY 1, 2"
@@ -104,6 +111,9 @@ class Workload:
         """The answers of all windows that are over, as `window`, `k`, `a`, `b`."""
         first = (self.t - 1) // slide(kind, size) + 1  # the window that a tuple is in, or the first of them
         frame = pd.DataFrame({"window": first, "k": self.k, "x": self.x, "y": self.y})
+        if kind == PAIRS:
+            found = pd.DataFrame({"window": first, "k": self.k, "a": 2 * self.x, "b": self.y})
+            return found[(found["window"] <= self.over(kind, size)) & (found["a"] > 1900)]
         if kind == SLIDING:
             frame = pd.concat([frame.assign(window=frame["window"] + later) for later in range(OVERLAP)])
         groups = frame[frame["window"] <= self.over(kind, size)].groupby(["window", "k"])
@@ -130,7 +140,7 @@ def _values(
 def same(found: pd.DataFrame, right: pd.DataFrame) -> bool:
     """Whether these are the answers, but for the last digits of what is divided."""
     names = ["window", "k"]
-    left, other = (frame.sort_values(names, ignore_index=True) for frame in (found, right))
+    left, other = (frame.sort_values([*names, "a", "b"], ignore_index=True) for frame in (found, right))
     if len(left) != len(other) or not (left[names].to_numpy() == other[names].to_numpy()).all():
         return False
     numbers = ["a", "b"]
