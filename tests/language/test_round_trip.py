@@ -118,6 +118,14 @@ def test_random_queries_print_back(sql: str) -> None:
     assert_round_trip(sql)
 
 
+@pytest.mark.parametrize("outer", ["RSTREAM({})", "ISTREAM(({}))", "({})", "WITH v AS (SELECT a FROM s) ({})"])
+def test_tags_may_be_asked_for_behind_the_parentheses(outer: str) -> None:
+    query = "SELECT a FROM s [NOW]"
+    (behind,) = parse_script(f"{outer.format(query)} WITH TAGS")
+    (inside,) = parse_script(outer.format(f"{query} WITH TAGS"))
+    assert to_sql(behind.tree) == to_sql(inside.tree) and "WITH TAGS" in to_sql(behind.tree)
+
+
 def test_comments_survive_formatting() -> None:
     text = "-- first\nselect a from s; -- behind\n\n/* block */\nselect b -- inside\nfrom s;\n-- last\n"
     formatted = format_script(text)

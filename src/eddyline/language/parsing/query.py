@@ -32,9 +32,9 @@ class QueryParser(LoopParser):
         if self._match(TokenType.L_PAREN):
             query = self._query()
             self._need(TokenType.R_PAREN, ") after the query")
-            return query
+            return self._tagged(query)
         if self._is_word(*STREAMERS):
-            return self._to_stream()
+            return self._tagged(self._to_stream())
         if self._is_word("WITH"):
             return self._with_definitions()
         if not self._is_word("SELECT"):
@@ -42,6 +42,12 @@ class QueryParser(LoopParser):
         query = self._select_query()
         if self._is_word("UNION", "INTERSECT", "EXCEPT", "MINUS"):
             self._fail(f"{self._curr.text.upper()} is not part of the language")
+        return query
+
+    def _tagged(self, query: syntax.Query) -> syntax.Query:
+        """WITH TAGS behind what is in parentheses is about the query in them."""
+        if self._word("WITH", "TAGS"):
+            innermost(query).set("with_tags", True)
         return query
 
     def _to_stream(self) -> syntax.ToStream:
@@ -59,10 +65,7 @@ class QueryParser(LoopParser):
         while self._match(TokenType.COMMA) or not self._at_query():
             definitions.append(self._definition())
         query = self._query()
-        innermost = query
-        while isinstance(innermost, syntax.ToStream):
-            innermost = innermost.this
-        innermost.set("ctes", definitions + (innermost.args.get("ctes") or []))
+        innermost(query).set("ctes", definitions + (innermost(query).args.get("ctes") or []))
         return self._spanned(query, first)
 
     def _definition(self) -> syntax.Definition:
@@ -226,3 +229,10 @@ class QueryParser(LoopParser):
 
     def _parse_select(self, *_: Any, **__: Any) -> exp.Expr | None:
         return self._query() if self._at_query() and not self._match(TokenType.L_PAREN, advance=False) else None
+
+
+def innermost(query: syntax.Query) -> syntax.Query:
+    """The SELECT of a query that may be made a stream."""
+    while isinstance(query, syntax.ToStream):
+        query = query.this
+    return query
