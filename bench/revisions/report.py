@@ -113,6 +113,8 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
         axes.axhline(1, color="black", linewidth=0.8)
         axes.axvline(CONJECTURE, color="grey", linestyle="dashed", linewidth=0.8)
         axes.set_xscale("log")
+        axes.set_yscale("log", base=2)  # half as much is as far from 1 as twice as much
+        axes.yaxis.set_major_formatter("{x:g}×")
         axes.set_title(f"{kind}: processor time ÷ upstream", fontsize=10)
         axes.set_xlabel("tuples in a window (dashed: Borealis' conjecture)", fontsize=8)
     all_axes[0][0].legend(fontsize=7)
