@@ -28,20 +28,26 @@ def _lives(stream: str, rows: list[tuple[int | None, int, int]]) -> list[tuple[i
     return [(k, v, t, t + width) for k, v, t in rows if t <= _NOW[1] and t + width + 2 >= _NOW[0]]
 
 
-def test_a_sample_counts_pairs_that_live_together_and_those_of_them_that_fit(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(seed)
-    first = {name: _rows(rng, 1, _NOW[0]) for name in _WIDTHS}
-    second = {name: _rows(rng, _NOW[0] + 1, _NOW[1]) for name in _WIDTHS}
-    seen: list[Observed] = []
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Observed]:
+    """What joins were observed, batch by batch."""
+    found: list[Observed] = []
     see = Observed.see
 
     def seeing(self: Observed, *given: Any) -> None:
         see(self, *given)
-        seen.append(self)
+        found.append(self)
 
     monkeypatch.setattr(Observed, "see", seeing)
+    return found
+
+
+def test_a_sample_counts_pairs_that_live_together_and_those_of_them_that_fit(
+    tmp_path: Path, seed: int, seen: list[Observed]
+) -> None:
+    rng = random.Random(seed)
+    first = {name: _rows(rng, 1, _NOW[0]) for name in _WIDTHS}
+    second = {name: _rows(rng, _NOW[0] + 1, _NOW[1]) for name in _WIDTHS}
     inputs = ", ".join(f"{name} [RANGE {width} SEC]" for name, width in _WIDTHS.items())
     with kernels_alone(), opened(str(tmp_path / "db")) as db:
         for name in _WIDTHS:
@@ -64,18 +70,10 @@ def test_a_sample_counts_pairs_that_live_together_and_those_of_them_that_fit(
 
 
 def test_pairs_are_counted_and_looked_at_among_the_same_tuples(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, seed: int, seen: list[Observed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where few are drawn, too: of a condition that always holds all pairs fit, whichever tuples they are."""
     rng = random.Random(seed)
-    seen: list[Observed] = []
-    see = Observed.see
-
-    def seeing(self: Observed, *given: Any) -> None:
-        see(self, *given)
-        seen.append(self)
-
-    monkeypatch.setattr(Observed, "see", seeing)
     monkeypatch.setattr("eddyline.spark.evaluate.sampling._wanted", lambda conditions: 8)
     inputs = ", ".join(f"{name} [RANGE {width} SEC]" for name, width in _WIDTHS.items())
     with kernels_alone(), opened(str(tmp_path / "db")) as db:

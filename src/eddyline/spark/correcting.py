@@ -18,10 +18,9 @@ when, is in the records of the batches.
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass, field
 
-from eddyline.spark.costs import OLD_NEWS, Line, Lines, in_ms
+from eddyline.spark.costs import OLD_NEWS, ByQuery, Line, Lines, in_ms
 from eddyline.spark.pair_costs import PairCosts
 from eddyline.spark.spans import LOW
 
@@ -104,12 +103,11 @@ class _Known:
         return self.lines.seconds(self.lines.keeping, rows) + _ONE_MORE_TASK
 
 
-class Corrections:
-    """What decides about queries that leave it to us. One for each executor; lanes ask from threads of their own."""
+class Corrections(ByQuery[_Known]):
+    """What decides about queries that leave it to us. One for each executor."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._queries: dict[str, _Known] = {}
+        super().__init__()
         self._everywhere = _Lines()  # what queries begin with that have not been measured
         self.pairs = PairCosts()  # of joins, which keep no slices
 
@@ -209,13 +207,6 @@ class Corrections:
                 if keeping:
                     lines.keeping.took(outlook.fresh if choice.anew is None else outlook.passed, keeping)
 
-    def told(self, name: str) -> str:
-        """The costs that have decided, in words; nothing if there was nothing to decide."""
-        with self._guard:
-            known = self._queries.get(name)
-            return "" if known is None else known.told
-
     def forget(self, name: str) -> None:
-        with self._guard:
-            self._queries.pop(name, None)
+        super().forget(name)
         self.pairs.forget(name)

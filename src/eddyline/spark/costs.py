@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+import threading
+from typing import Generic, Protocol, Self, TypeVar
 
 #: what was learned of costs is worth a batch later
 _FADES = 0.9
@@ -107,6 +108,33 @@ class Lines:
             return line.seconds(rows)
         paces = [each.pace for each in self.each if each.pace is not None]
         return line.believed(rows) * math.sqrt(max(paces, default=1.0))
+
+
+class Told(Protocol):
+    """What is known about a query."""
+
+    told: str
+
+
+Known = TypeVar("Known", bound=Told)
+
+
+class ByQuery(Generic[Known]):
+    """What is known about queries, by name; lanes ask from threads of their own."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._queries: dict[str, Known] = {}
+
+    def told(self, name: str) -> str:
+        """The costs that have decided, in words; nothing if there was nothing to decide."""
+        with self._guard:
+            known = self._queries.get(name)
+            return "" if known is None else known.told
+
+    def forget(self, name: str) -> None:
+        with self._guard:
+            self._queries.pop(name, None)
 
 
 def in_ms(seconds: float) -> str:

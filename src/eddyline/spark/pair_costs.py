@@ -6,10 +6,9 @@ are seconds of the processor in tasks, learned for each query; queries begin wit
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
-from eddyline.spark.costs import OLD_NEWS, Line, Lines, in_ms
+from eddyline.spark.costs import OLD_NEWS, ByQuery, Line, Lines, in_ms
 
 #: what a work costs and each tuple in the windows in question, before anything is known: the seconds of one machine of
 #: ours. To read and plan what tells the differences takes longer than to join some tens of thousands of tuples.
@@ -48,12 +47,11 @@ class _Known:
     told: str = ""
 
 
-class PairCosts:
-    """What decides about joins that leave it to us. One for each executor; lanes ask from threads of their own."""
+class PairCosts(ByQuery[_Known]):
+    """What decides about joins that leave it to us. One for each executor."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._queries: dict[str, _Known] = {}
+        super().__init__()
         self._everywhere = _Ways()  # what queries begin with that have not been measured
 
     def by_differences(self, name: str, changes: Changes) -> bool:
@@ -89,13 +87,3 @@ class PairCosts:
                     ways.answered(ways.differences, changes.work, seconds)
                 else:
                     ways.answered(ways.tuples, changes.tuples, seconds)
-
-    def told(self, name: str) -> str:
-        """The costs that have decided, in words; nothing if there was nothing to decide."""
-        with self._guard:
-            known = self._queries.get(name)
-            return "" if known is None else known.told
-
-    def forget(self, name: str) -> None:
-        with self._guard:
-            self._queries.pop(name, None)
