@@ -255,7 +255,7 @@ def _halves_with_tags(batch: Batch) -> Fed:
 def _in_two(batch: Batch) -> Iterable[tuple[str, Batch]]:
     """Objects send to one of two providers, by their numbers."""
     even = batch.column("id").astype(np.int64) % 2 == 0
-    return ("a", batch.part(even, 1)), ("b", batch.part(~even, 1))
+    return ("a", batch.part(even)), ("b", batch.part(~even))
 
 
 def reports(batches: Sequence[Batch]) -> pd.DataFrame:

@@ -41,13 +41,12 @@ class Batch:
     reports: pa.Table
     words: Words
     begins: npt.NDArray[np.bool_]  # a tag stands in front of this report
-    first: int  # the index that the first report has in its stream, from 1
     grain: str
 
-    def part(self, wanted: npt.NDArray[np.bool_], first: int) -> Batch:
+    def part(self, wanted: npt.NDArray[np.bool_]) -> Batch:
         """Some of the reports, as a stream of their own; each report must have a tag for itself."""
         assert self.grain == TUPLE
-        return Batch(self.reports.filter(pa.array(wanted)), self.words[wanted], self.begins[wanted], first, self.grain)
+        return Batch(self.reports.filter(pa.array(wanted)), self.words[wanted], self.begins[wanted], self.grain)
 
     @property
     def size(self) -> int:
@@ -70,21 +69,22 @@ class Batch:
         return pa.table({"_before": pa.array(tagged + 1), "_tag": self._texts(tagged)})
 
     def _texts(self, tagged: npt.NDArray[np.int64]) -> pa.Array:
-        """The fields of a tag as JSON, in front of the report it is on; one on several reports lists them."""
+        """The fields of a tag as JSON, in front of the report it is on; one on several says on how many."""
         names = [{"content": word, "sign": sign} for word, sign in zip(EMOTIONS.words, EMOTIONS.signs(), strict=True)]
         some = [json.dumps({key: value for key, value in each.items() if value}) for each in names]
         texts = pa.array(some).take(pa.array(self.words[tagged]))
         if self.grain == TUPLE:
             return texts
-        first, last = (pa.array(self.first + places).cast(pa.string()) for places in self._runs(tagged))
+        sizes = pa.array(self._sizes(tagged)).cast(pa.string())
         opened = pc.utf8_slice_codeunits(texts, 0, -1)
-        return pc.binary_join_element_wise(opened, ', "applies_to": {"tuples": "', first, "-", last, '"}}', "")
+        return pc.binary_join_element_wise(opened, ', "applies_to": {"next": ', sizes, "}}", "")
 
-    def _runs(self, tagged: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where the first and the last report is that a tag covers."""
+    def _sizes(self, tagged: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many reports a tag covers that stands in front of one."""
         key = self.column("t").astype(np.int64) * 1_000 + self.column("station").astype(np.int64)
         ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
-        return tagged, ends[np.searchsorted(ends, tagged)]
+        sizes: npt.NDArray[np.int64] = ends[np.searchsorted(ends, tagged)] - tagged + 1
+        return sizes
 
     @cached_property
     def tag_table(self) -> pa.Table:
@@ -143,15 +143,13 @@ class Stream:
         self._traffic = Traffic(20 * per_tick, per_tick, seed)
         self._draw = np.random.default_rng((seed, 3))
         self._share, self._grain, self._per_tick = share, grain, per_tick
-        self._first = 1  # the index of the next report
 
     def batches(self, count: int, rows: int) -> Iterator[Batch]:
         """Batches of about so many rows, and of so many ticks that no window of a join is cut."""
         for _ in range(count):
             reports = self._traffic.batch(max(1, round(rows / self._per_tick / WINDOW)) * WINDOW)
             words, begins = self._tagged(reports)
-            first, self._first = self._first, self._first + reports.num_rows
-            yield Batch(reports, words, begins, first, self._grain)
+            yield Batch(reports, words, begins, self._grain)
 
     def _tagged(self, reports: pa.Table) -> tuple[Words, npt.NDArray[np.bool_]]:
         rows = reports.num_rows

@@ -8,7 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from eddyline.sources.listed import ANY_STRETCH, listed_in
+from eddyline.sources.listed import ANY_NEXT, ANY_STRETCH, listed_in
 
 _RIGHT = re.compile(r'(.*)"tuples"\s*:\s*"([1-9]\d{0,14})-([1-9]\d{0,14})"(.*)', re.DOTALL)
 
@@ -36,3 +36,21 @@ def test_every_way_of_writing_it(texts: list[str]) -> None:
         ends.append((-1, -1) if match is None else (int(match[2]), int(match[3])))
     assert found.words.to_pylist() == words
     assert list(zip(found.first.tolist(), found.last.tolist(), strict=True)) == ends
+
+
+@pytest.mark.parametrize("beside", [[], ALL[::5]])
+def test_how_many_come_next(beside: list[str]) -> None:
+    texts = ['{"content": "sad", "applies_to": {"next": 12}}', '{"applies_to":{"next":3}}', *beside]
+    found = listed_in(pa.array(texts))
+    alone = listed_in(pa.array(ALL[::5]))
+    said = [f'{{"content": "sad", "applies_to": {{{ANY_NEXT}}}}}', f'{{"applies_to":{{{ANY_NEXT}}}}}']
+    assert found.words.to_pylist() == said + (alone.words.to_pylist() if beside else [])
+    assert found.first.tolist()[:2] == [1, 1] and found.last.tolist()[:2] == [12, 3]
+    assert found.first.tolist()[2:] == (alone.first.tolist() if beside else [])
+
+
+def test_who_says_more_is_left_alone() -> None:
+    texts = ['{"applies_to": {"next": 3, "attributes": ["v"]}}', '{"applies_to": {"next": 0}}', '{"next": 3}']
+    found = listed_in(pa.array(texts))
+    assert found.words.to_pylist() == texts
+    assert found.first.tolist() == found.last.tolist() == [-1, -1, -1]

@@ -53,8 +53,11 @@ def _tag(draw: random.Random, index: int, usual: bool) -> dict[str, Any]:
     if draw.random() < 0.5:
         tag["sign"] = draw.choice(["+", "-"])
     first = index + draw.randint(1, 2)
-    if draw.random() < 0.4:
+    kind = draw.random()
+    if kind < 0.3:
         tag["applies_to"] = {"tuples": f"{first}-{first + draw.randint(0, 2)}"}
+    elif kind < 0.5:
+        tag["applies_to"] = {"next": draw.randint(1, 3)}
     if usual:
         return tag
     more: dict[str, Any] = draw.choice(
@@ -64,6 +67,8 @@ def _tag(draw: random.Random, index: int, usual: bool) -> dict[str, Any]:
             {"tagger": "eve"},
             {"applies_to": {"attributes": ["v"]}},
             {"applies_to": {"attributes": ["v"], "value": True}},
+            {"applies_to": {"attributes": ["v"], "next": 2}},
+            {"applies_to": {"next": 2}, "lifespan": 3},
             {"applies_to": {"tuples": [first]}},
             {"applies_to": {"tuples": f"{index}-{first}"}},  # the first of them has passed
             {"content": ""},  # refused
@@ -147,20 +152,36 @@ def test_tags_beside_rows_are_tags_among_them(seed: int, usual: float, tmp_path:
     assert {file for file, _ in refused} <= {"push"} and {file for file, _ in set_aside} <= {"push, tags"}
 
 
+@pytest.mark.parametrize("written", ["tuples", "next"])
 @pytest.mark.parametrize("size", [1, 2])
 def test_tags_right_in_front_are_never_put_among_rows(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    size: int, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one tuple, and of two."""
     row = {"v": 1, "t": 1, "_op": "+", "_tag": None}
     batch: list[dict[str, Any]] = []
     for first in range(1, 40, size):
-        tag = {"content": "sad", "applies_to": {"tuples": f"{first}-{first + size - 1}"}}
+        stretch = {"tuples": f"{first}-{first + size - 1}"} if written == "tuples" else {"next": size}
+        tag = {"content": "sad", "applies_to": stretch}
         batch += [{"v": None, "t": 1, "_op": "#", "_tag": json.dumps(tag)}, *([row] * size)]
     among, _ = _logged([batch], tmp_path / "among")
     monkeypatch.delattr(TagsBeside, "among")
     beside, _ = _logged([batch], tmp_path / "beside", beside=True)
     assert beside.to_pylist() == among.to_pylist()
+
+
+def test_the_next_tuples_are_those_that_could_be_listed(tmp_path: Path) -> None:
+    row = {"v": 1, "t": 1, "_op": "+", "_tag": None}
+
+    def batches(stretch: Any) -> list[list[dict[str, Any]]]:
+        tag = {"content": "sad", "applies_to": stretch}
+        return [[row, row, {"v": None, "t": 1, "_op": "#", "_tag": json.dumps(tag)}, row], [row, row]]
+
+    following, _ = _logged(batches({"next": 2}), tmp_path / "next")
+    listed, _ = _logged(batches({"tuples": [3, 4]}), tmp_path / "listed")
+    assert following.to_pylist() == listed.to_pylist()
+    carried = following.filter(pc.equal(pc.fill_null(following.column(OP), "#"), "+")).sort_by(INDEX).column(MARKS)
+    assert [each is not None for each in carried.to_pylist()] == [False, False, True, True, False]
 
 
 def test_tags_in_front_of_tuples_are_laid_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +207,10 @@ def test_what_is_usual() -> None:
         '{"content": "sad", "applies_to": {"tuples": "7-3"}}': False,
         '{"content": "sad", "applies_to": {"tuples": "0-3"}}': False,
         '{"content": "sad", "applies_to": {"tuples": "1-99999"}}': False,
+        '{"content": "sad", "applies_to": {"next": 3}}': True,
+        '{"content": "sad", "applies_to": {"next": 0}}': False,
+        '{"content": "sad", "applies_to": {"next": true}}': False,
+        '{"content": "sad", "applies_to": {"next": 3, "attributes": ["v"]}}': False,
         '{"content": "sad", "lifespan": 3}': False,
         '{"content": "sad", "sign": []}': False,
         '{"content": "\\ud800"}': False,

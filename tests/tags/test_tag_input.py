@@ -19,7 +19,7 @@ SECOND = 1_000_000
 
 
 def parsed(content: Any = "Running", tick_micros: int = SECOND, **fields: Any) -> TickTag:
-    return tick_tag({"content": content, **fields}, "Patients", PATIENTS, 17, tick_micros, shipped(), 3)
+    return tick_tag({"content": content, **fields}, "Patients", PATIENTS, 17, tick_micros, shipped(), 3, 40)
 
 
 def applied(**fields: Any) -> Applicability:
@@ -73,6 +73,9 @@ def test_applicability() -> None:
     assert applied(tuples=[17]).tuples == (17,)
     assert applied(tuples="1-3, 5").tuples == (1, 2, 3, 5)
     assert applied(tuples=4).tuples == (4,)
+    assert applied(next=3).tuples == (41, 42, 43)
+    assert applied(next=None).tuples is None
+    assert applied(next=1, tuples="*", attributes=["loc"]) == Applicability("Patients", (41,), ("loc",))
     assert applied(attributes="*").whole_tuple
     assert applied(attributes=["MEASURE", "measure"]).attributes == ("measure",)
     assert applied(attributes="measure").attributes == ("measure",)
@@ -98,12 +101,16 @@ def test_applicability() -> None:
         ({"mode": "X"}, "a tag's mode is 'O' (overwrite) or 'C' (combine), not 'X'"),
         ({"type": "nice"}, "a tag's type is objective, subjective, physical, acronym or junk, not 'nice'"),
         ({"tagger": ""}, "a tagger is a name, not ''"),
-        ({"applies_to": "all"}, "applies_to is an object with any of stream, tuples, attributes,"),
+        ({"applies_to": "all"}, "applies_to is an object with any of stream, tuples, next, attributes,"),
         ({"applies_to": {"tuple": [1]}}, "applies_to has no field tuple; did you mean tuples?"),
         ({"applies_to": {"stream": "Animals"}}, "the tag is for stream Animals, but it stands in Patients"),
         ({"applies_to": {"tuples": "1-x"}}, "applies_to.tuples lists indexes such as [17] or '1-3,5', not '1-x'"),
         ({"applies_to": {"tuples": [0]}}, "no tuples have the indexes 0; the first tuple of a stream has index 1"),
         ({"applies_to": {"tuples": "1-99999999"}}, "applies_to.tuples lists more than 100000 tuples; '*' means all"),
+        ({"applies_to": {"next": 0}}, "applies_to.next is a number of tuples from 1 to 100000, not 0"),
+        ({"applies_to": {"next": True}}, "applies_to.next is a number of tuples from 1 to 100000, not True"),
+        ({"applies_to": {"next": "3"}}, "applies_to.next is a number of tuples from 1 to 100000, not '3'"),
+        ({"applies_to": {"next": 3, "tuples": [1]}}, "applies_to has both tuples and next: a tag lists tuples, or"),
         ({"applies_to": {"attributes": ["mesure"]}}, "there is no attribute mesure; did you mean measure?"),
         ({"applies_to": {"attributes": "mesure"}}, "there is no attribute mesure; did you mean measure?"),
         ({"applies_to": {"attributes": "x.*"}}, "no attribute matches 'x.*'; there are pid, measure, loc"),
@@ -125,12 +132,12 @@ _JSON = st.recursive(
     max_leaves=6,
 )
 _NAMES = ["content", "sign", "lifespan", "mode", "type", "tagger"]
-_WHERE = st.dictionaries(st.sampled_from(["stream", "tuples", "attributes", "value", "values"]), _JSON)
+_WHERE = st.dictionaries(st.sampled_from(["stream", "tuples", "next", "attributes", "value", "values"]), _JSON)
 
 
 @given(st.dictionaries(st.sampled_from(_NAMES), _JSON), _WHERE | _JSON)
 def test_whatever_a_source_sends_is_a_tag_or_is_refused_with_a_reason(fields: dict[str, Any], where: Any) -> None:
     try:
-        tick_tag({"content": "x", **fields, "applies_to": where}, "Patients", PATIENTS, 0, SECOND, shipped(), 0)
+        tick_tag({"content": "x", **fields, "applies_to": where}, "Patients", PATIENTS, 0, SECOND, shipped(), 0, 0)
     except InvalidTag as refused:
         assert refused.message

@@ -48,6 +48,15 @@ def number_of(last: int, between: int) -> int:
     return (last << TAGS_BETWEEN) + between
 
 
+def last_before(number: int) -> int:
+    """The tuple behind which the tag with this number stands.
+
+    >>> last_before(number_of(17, 3))
+    17
+    """
+    return number >> TAGS_BETWEEN
+
+
 def place_text(timestamp: int, number: int, lives: bool, tick: int, index: int) -> str:
     """The place of a tag as a tuple tells it.
 
@@ -56,7 +65,7 @@ def place_text(timestamp: int, number: int, lives: bool, tick: int, index: int) 
     """
     if lives:
         return f"@{timestamp}:{number}"
-    return f"{timestamp - tick}:{index - (number >> TAGS_BETWEEN)}:{number & _MASK}"
+    return f"{timestamp - tick}:{index - last_before(number)}:{number & _MASK}"
 
 
 def places_text(places: Sequence[str]) -> str | None:

@@ -47,7 +47,8 @@ def with_searches(
 
 
 def _among(column: str, listed: str) -> str:
-    return f"coalesce({column} IN ({listed}), false)" if listed else "false"
+    """Whether a column has one of some texts; coalesce(…, false) would keep the kernel from looking texts up."""
+    return f"({column} IS NOT NULL AND {column} IN ({listed}))" if listed else "false"
 
 
 def _texts(files: Iterable[str], storage: Storage) -> pa.Array | None:

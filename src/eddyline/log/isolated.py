@@ -44,6 +44,7 @@ class Said:
     behind: str
     lists: bool
     whole: bool  # whether it is on tuples as a whole
+    next: bool = False  # whether it lists those that come next
 
     def told(self, first: int, size: int) -> str:
         """The tag itself, with all that it applies to: if it lists tuples, so many from the first behind it on."""
@@ -55,8 +56,11 @@ def _listed(first: int, size: int) -> str:
     return _json(list(range(first, first + size)))
 
 
-def said_by(tag: TickTag, fields: frozenset[int] | None) -> Said | None:
-    """None if the tag may live on, or if it depends on what is in a tuple whether it is on it."""
+def said_by(tag: TickTag, fields: frozenset[int] | None, following: bool = False) -> Said | None:
+    """None if the tag may live on, or if it depends on what is in a tuple whether it is on it.
+
+    `following`: whether the tuples that it lists are those that come next.
+    """
     on = tag.applies_to
     if tag.lifespan is not None or on.by_value or on.values is not None or fields == frozenset():
         return None
@@ -71,6 +75,7 @@ def said_by(tag: TickTag, fields: frozenset[int] | None) -> Said | None:
         f",{objects},{_json(mark[4:])[1:]}]",
         on.tuples is not None,
         fields is None,
+        following,
     )
 
 
@@ -113,8 +118,12 @@ class Isolated:
             lists = np.array([*(each is not None and each.lists for each in said), False])[which]
             first, last = upto.copy(), upto.copy()
             begins = int(index[0]) if len(index) else 0
+            # what comes next is counted from the tuples before
+            before = np.where(
+                np.array([*(each is not None and each.next for each in said), False])[which], upto - 1, -begins
+            )
             for places, stretch in ((first, begin), (last, end)):
-                places[lists] = np.append(stretch, -1)[codes][lists] - begins
+                places[lists] = (np.append(stretch, -1)[codes] + before)[lists]
         made = cls(known, first, last, upto, index)
         made.said, made.which = said, which
         return made

@@ -310,11 +310,12 @@ class TaggedStream:
     def _understood(self, text: str) -> Said | None:
         if text.startswith((_ATTACHED, DETACH)):
             return None
+        fields = json.loads(text)
         try:
-            tag = self._reading.tick_tag(json.loads(text), self._extent, 0, 0)
+            tag = self._reading.tick_tag(fields, self._extent, 0, 0)
         except InvalidTag:
             return None
-        return said_by(tag, tag.applies_to.positions(self._extent.schema))
+        return said_by(tag, tag.applies_to.positions(self._extent.schema), _following(fields))
 
     def _between(self, last: int) -> int:
         """How many tags there have been behind a tuple before another one."""
@@ -377,6 +378,11 @@ class _Kinds:
             self.new, self.revised = np.flatnonzero(new), np.flatnonzero(~new & (diff != 0))
         else:
             self.new, self.revised = np.flatnonzero(diff > 0), np.array([], np.int64)
+
+
+def _following(fields: Mapping[str, Any]) -> bool:
+    """Whether a tag is on some of the tuples that come next."""
+    return (fields.get("applies_to") or {}).get("next") is not None
 
 
 def _tuples(rows: pa.Table, places: Array) -> pa.Table:

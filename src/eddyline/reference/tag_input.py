@@ -12,7 +12,7 @@ from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickT
 from eddyline.errors import InvalidTag, nearest
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
-_APPLIES_TO = ("stream", "tuples", "attributes", "value", "values")
+_APPLIES_TO = ("stream", "tuples", "next", "attributes", "value", "values")
 _SIGNS = {"+": "+", "-": "-", "−": "-", "–": "-", "": None}
 _MODES = {"o": OVERWRITE, "overwrite": OVERWRITE, "c": COMBINE, "combine": COMBINE}
 _UNIT_MICROS = {
@@ -36,8 +36,9 @@ def tick_tag(
     tick_micros: int,
     dictionary: Dictionary,
     number: int,
+    last: int,
 ) -> TickTag:
-    """The tick-tag that stands in `stream` at `tick`; `tick_micros` is the length of a tick.
+    """The tick-tag that stands in `stream` at `tick`, behind the tuple `last`; `tick_micros` is the length of a tick.
 
     Only `content` must be there. Raises `InvalidTag`.
     """
@@ -50,7 +51,7 @@ def tick_tag(
         raise InvalidTag(problem)
     return TickTag(
         content=content,
-        applies_to=_applicability(fields.get("applies_to"), stream, schema),
+        applies_to=_applicability(fields.get("applies_to"), stream, schema, last),
         tagger=_tagger(fields.get("tagger"), stream),
         timestamp=tick,
         type=_type(fields.get("type")) or dictionary.classify(content),
@@ -117,7 +118,7 @@ def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
     return ticks
 
 
-def _applicability(given: Any, stream: str, schema: Schema) -> Applicability:
+def _applicability(given: Any, stream: str, schema: Schema, last: int) -> Applicability:
     if given is None:
         return Applicability(stream)
     if not isinstance(given, Mapping):
@@ -129,7 +130,12 @@ def _applicability(given: Any, stream: str, schema: Schema) -> Applicability:
     by_value = by_value or marked
     if by_value and names is None and pattern is None:
         raise InvalidTag("a tag on a value must name its attribute: applies_to.attributes is missing")
-    return Applicability(stream, _tuples(given.get("tuples")), names, pattern, by_value, values)
+    tuples = _tuples(given.get("tuples"))
+    if given.get("next") is not None:
+        if tuples is not None:
+            raise InvalidTag("applies_to has both tuples and next: a tag lists tuples, or is on those that come next")
+        tuples = _next(given["next"], last)
+    return Applicability(stream, tuples, names, pattern, by_value, values)
 
 
 def _check_stream(given: Any, stream: str) -> None:
@@ -156,6 +162,16 @@ def _tuples(given: Any) -> tuple[int, ...] | None:
     if sum(last - first + 1 for first, last in spans) > _MOST_TUPLES:
         raise InvalidTag(f"applies_to.tuples lists more than {_MOST_TUPLES} tuples; '*' means all")
     return tuple(sorted({index for first, last in spans for index in range(first, last + 1)}))
+
+
+def _next(count: Any, last: int) -> tuple[int, ...]:
+    """
+    >>> _next(3, 7)
+    (8, 9, 10)
+    """
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_TUPLES:
+        raise InvalidTag(f"applies_to.next is a number of tuples from 1 to {_MOST_TUPLES}, not {_shown(count)}")
+    return tuple(range(last + 1, last + 1 + count))
 
 
 def _span(item: Any) -> tuple[int, int]:

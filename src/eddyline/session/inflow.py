@@ -104,7 +104,10 @@ class Inflow:
         top = self._logs[extent.name].top
         tick = next((tick for tick in (arrival.tick, top, self.reached) if tick is not None), 0)
         known = extended(tuple(self._words.values()))
-        tag = tick_tag(arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1)
+        last = self._logs[extent.name].arrived
+        tag = tick_tag(
+            arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1, last
+        )
         self._tags += 1
         self._tagged[extent.name] = None
         return TagElement(tick, tag)

@@ -14,6 +14,7 @@ from eddyline.algebra.literals import with_literals
 from eddyline.algebra.marks import KIND, MARKS, Marks, MarkText
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import TAG_SCHEMA, TagPredicate, TickTag
+from eddyline.algebra.tag_places import last_before
 from eddyline.binder.detach import ShowTags
 from eddyline.binder.statement import AttachOnce
 from eddyline.catalog.catalog import TAGS, BoundQuery, like
@@ -44,7 +45,8 @@ class Understanding:
     dictionary: Callable[[], Dictionary]
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
-        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number)
+        last = last_before(number)
+        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number, last)
 
     def way(self) -> tuple[int, Dictionary]:
         return self.tick_micros(), self.dictionary()

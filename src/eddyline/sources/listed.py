@@ -1,4 +1,5 @@
-"""Tags that list the tuples they are on, as a stretch: what they say beside it, and where it begins and ends.
+"""Tags that list the tuples they are on, as a stretch or as some that come next: what they say beside it, and where it
+begins and ends.
 
 They are looked at twice, where rows come in and where tags find their tuples, and there may be as many different ones
 as tags: what was found for the latest texts is kept until others come.
@@ -20,12 +21,14 @@ _STRETCH = r'(?s)^(?P<before>.*)"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<las
 _LAST = (
     r'^(?P<before>[^{}]*\{[^{}]*\{)"tuples"\s*:\s*"(?P<first>[1-9]\d{0,14})-(?P<last>[1-9]\d{0,14})"(?P<behind>\}\})$'
 )
-ANY_STRETCH = '"tuples":"1-1"'
+#: a number of tuples that come next, in the same place
+_NEXT = r'^(?P<before>[^{}]*\{[^{}]*\{)"next"\s*:\s*(?P<first>)(?P<last>[1-9]\d{0,14})(?P<behind>\}\})$'
+ANY_STRETCH, ANY_NEXT = '"tuples":"1-1"', '"next":1'
 
 
 class Listed(NamedTuple):
     """Of some texts: what each says with any stretch in it, numbered, and where its own begins and ends; -1 if it has
-    none."""
+    none. The first that comes next is the first."""
 
     words: pa.DictionaryArray
     first: npt.NDArray[np.int64]
@@ -50,16 +53,33 @@ def _are_the_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def _listed_in(texts: pa.Array) -> Listed:
-    found = pc.extract_regex(texts, _LAST)
-    if found.null_count:
-        found = pc.extract_regex(texts, _STRETCH)
-    if found.null_count == len(found):
-        none = np.full(len(texts), -1)
-        return Listed(texts.dictionary_encode(), none, none)
-    first, last = (
-        pc.fill_null(pc.struct_field(found, name).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-        for name in ("first", "last")
-    )
-    before, behind = (pc.struct_field(found, name) for name in ("before", "behind"))
-    words = pc.coalesce(pc.binary_join_element_wise(before, behind, ANY_STRETCH), texts)
+    first, last = np.full(len(texts), -1), np.full(len(texts), -1)
+    words = texts
+    left = pa.array(np.arange(len(texts)))
+    for pattern, stands in ((_LAST, ANY_STRETCH), (_NEXT, ANY_NEXT), (_STRETCH, ANY_STRETCH)):
+        some = texts if len(left) == len(texts) else texts.take(left)
+        found = pc.extract_regex(some, pattern)
+        if found.null_count < len(some):
+            there = pc.is_valid(found)
+            at, found = left.filter(there).to_numpy(), found.filter(there)
+            begin, last[at] = (_numbers(found, name) for name in ("first", "last"))
+            first[at] = begin
+            made = pc.binary_join_element_wise(*(pc.struct_field(found, name) for name in ("before", "behind")), stands)
+            words = made if len(at) == len(texts) else pc.replace_with_mask(words, _mask(at, len(texts)), made)
+            left = left.filter(pc.invert(there))
+        if not len(left):
+            break
     return Listed(words.dictionary_encode(), first, last)
+
+
+def _numbers(found: pa.StructArray, name: str) -> npt.NDArray[np.int64]:
+    """A number that stands for nothing is 1."""
+    digits = pc.struct_field(found, name)
+    numbers: npt.NDArray[np.int64] = pc.if_else(pc.equal(digits, ""), "1", digits).cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _mask(places: npt.NDArray[np.int64], size: int) -> pa.Array:
+    there = np.zeros(size, bool)
+    there[places] = True
+    return pa.array(there)

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.sources.converted import Mask, mask
-from eddyline.sources.listed import listed_in
+from eddyline.sources.listed import ANY_NEXT, ANY_STRETCH, listed_in
 
+_STRETCHES = ("null", f"{{{ANY_STRETCH}}}", f"{{{ANY_NEXT}}}")
 _SIGNS, _MODES, _LIFESPANS = (None, "+", "-"), (None, "O", "C"), (None, "I")
 #: of tags with different words, and of tuples that one lists: more of them are looked at one by one
 _MOST = 1_000
@@ -60,7 +61,7 @@ def _is_usual(text: str) -> bool:
         and bool(content.strip())
         and _is_text(content)
         and all(fields)
-        and tag.get("applies_to") in (None, {"tuples": "1-1"})
+        and json.dumps(tag.get("applies_to"), separators=(",", ":")) in _STRETCHES
     )
 
 

@@ -93,6 +93,9 @@ def _of_segments(view: Batch, rows_of_task: int, adds_up: bool = False) -> list[
     groups: list[list[int]] = [[]]
     rows = 0
     for position, segment in enumerate(log.fresh):
+        if segment.only_tags:  # few look at tags by themselves, so these are no work for a task of their own
+            groups[-1].append(position)
+            continue
         if rows >= rows_of_task:
             groups.append([])
             rows = 0
