@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 import eddyline
+from bench.cpu import steady_seconds
 from bench.runs import timed
 from bench.tags.answers import different
 from bench.tags.experiments import Side
@@ -39,7 +40,7 @@ class Running:
                     raise RuntimeError(f"{self.side.name}: {pushed.rejected} rows were set aside: {self._reason()}")
             self.database.flush()
 
-        _, wall, cpu = timed(answered)
+        _, wall, cpu = timed(answered, steady_seconds)
         self.wall.append(wall)
         self.cpu.append(cpu)
         self._taken.append(batch)

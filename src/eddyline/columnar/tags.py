@@ -53,7 +53,8 @@ def joined(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
 
 
 def side_by_side(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
-    """The same of tuples of different streams, where nobody asks which tags they are of."""
+    """The same of tuples of different streams, where nobody asks which tags they are of. What is given may be numbers
+    of a dictionary; what comes out is, where few texts repeat."""
     about = _text_of(widths)
     one = _Pieces(left, lambda text: _beside(text, None, about))
     other = _Pieces(right, lambda text: _beside(None, text, about))
@@ -67,7 +68,7 @@ def side_by_side(left: pa.Array, right: pa.Array, widths: pa.Array) -> pa.Array:
         if len(different) * _OFTEN <= len(pairs):
             places = zip(*(each.tolist() for each in np.divmod(different, len(other.made))), strict=True)
             texts = [_side_by_side(one.made[left], other.made[right]) for left, right in places]
-            return pa.array(texts, pa.string()).take(pa.array((np.cumsum(occurs) - 1)[pairs]))
+            return _numbered(texts, (np.cumsum(occurs, dtype=np.int32) - 1)[pairs])
     both = pc.binary_join_element_wise(one.opened(), other.closed(), ",")
     return both if not both.null_count else pc.coalesce(both, one.whole(), other.whole())
 
@@ -82,14 +83,21 @@ def _side_by_side(one: str | None, other: str | None) -> str | None:
     return f"{one[:-1]},{other[1:]}" if one is not None and other is not None else one or other
 
 
+def _numbered(texts: list[str | None], which: np.ndarray) -> pa.DictionaryArray:
+    """Numbers of a dictionary, which has a text also where there is none: no file could have it otherwise."""
+    missing = np.array([text is None for text in texts])
+    numbers = pa.array(which, mask=missing[which] if missing.any() else None)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array([text or "" for text in texts], pa.string()))
+
+
 class _Pieces:
     """What becomes of the marks of one side: by themselves, and without a bracket where those of the other stand. It is
     made once for each text that occurs, which is why nothing is cut out of the texts of rows."""
 
     def __init__(self, tags: pa.Array, made: Callable[[str], str | None]) -> None:
-        encoded = tags.dictionary_encode(null_encoding="encode")
-        self.which = encoded.indices.to_numpy()
-        self.made = [text and made(text) for text in encoded.dictionary.to_pylist()]
+        encoded = tags.dictionary_encode()
+        self.which = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy()
+        self.made = [*(made(text) for text in encoded.dictionary.to_pylist()), None]
         self.are_none = not any(text is not None for text in self.made)
 
     def whole(self) -> pa.Array:

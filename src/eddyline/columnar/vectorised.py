@@ -11,7 +11,8 @@ from eddyline.algebra.user_function import UserFunction
 from eddyline.columnar.types import arrow_type
 from eddyline.errors import FunctionFailed
 
-#: takes one array for each argument and gives one, all of equal length and of the types that were declared
+#: Takes one array for each argument and gives one, all of equal length and of the types that were declared. With
+#: `numbered=True` what it takes and gives may be numbers of a dictionary.
 Vectorised = Callable[..., pa.Array]
 
 
@@ -19,8 +20,11 @@ def vectorised(function: UserFunction, code: Callable[..., Any]) -> Vectorised:
     """The code as all engines call it; what goes wrong inside is a FunctionFailed that names the function."""
     takes, gives = [arrow_type(type_) for type_ in function.arguments], arrow_type(function.returns)
 
-    def call(*given: pa.Array | pa.ChunkedArray) -> pa.Array:
-        arguments = [_whole(array, type_) for array, type_ in zip(given, takes, strict=True)]
+    def call(*given: pa.Array | pa.ChunkedArray, numbered: bool = False) -> pa.Array:
+        arguments = [
+            array if numbered and _is_numbered(array, type_) else _whole(array, type_)
+            for array, type_ in zip(given, takes, strict=True)
+        ]
         rows = len(arguments[0])
         if not rows:
             return pa.array([], gives)
@@ -28,9 +32,15 @@ def vectorised(function: UserFunction, code: Callable[..., Any]) -> Vectorised:
             result = code(*arguments)
         except (Exception, SystemExit) as problem:  # one that exits would end the worker, and nobody would know why
             raise FunctionFailed(f"the function {function.name} failed: {said(problem)}") from problem
-        return _fitting(function, result, gives, rows)
+        stays = numbered and _is_numbered(result, gives)
+        return _fitting(function, result, result.type if stays else gives, rows)
 
     return call
+
+
+def _is_numbered(array: Any, type_: pa.DataType) -> bool:
+    """Whether values of a type are numbers of a dictionary."""
+    return isinstance(array, pa.DictionaryArray) and bool(array.type.value_type == type_)
 
 
 def _whole(array: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:

@@ -1,13 +1,18 @@
-"""Searches among tags, asked before the kernel looks at rows: segments have few different texts of marks, and which of
-them a search finds is a list of constants, by which the kernel filters at once. A function it would have to call for
-every row, with a copy of its text."""
+"""What is done with the texts of marks before the kernel looks at rows: segments have few different ones.
+
+Which of them a search finds is a list of constants, by which the kernel filters at once; a function it would have to
+call for every row, with a copy of its text. And where marks are only taken along, numbers stand for them: a join would
+copy every text, twice.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
+import duckdb
 import pyarrow as pa
 
 from eddyline.algebra.user_function import UserFunction
@@ -22,6 +27,8 @@ SEARCHED = "tags_searched"
 _MAKING = "tags_added"
 #: more texts are not looked up faster than the function is called
 _MOST = 1_000
+#: marks as statements read them, and the type of their numbers
+_AS_TEXT, _TYPE = f"CAST({MARKS} AS TEXT)", "marks_of_leaves"
 
 
 def with_searches(
@@ -40,10 +47,30 @@ def with_searches(
         return statement
     for function in searches:
         found = load(storage, function)(texts)
-        listed = ", ".join("'" + text.replace("'", "''") + "'" for text in texts.filter(found).to_pylist())
+        listed = _listed(texts.filter(found).to_pylist())
         name = re.compile(rf'\b{function.internal_name}\(("?\w+"?)\)', re.IGNORECASE)
         statement = name.sub(lambda call, of=listed: _among(call[1], of), statement)  # type: ignore[misc]
     return statement
+
+
+@contextmanager
+def with_numbers(
+    connection: duckdb.DuckDBPyConnection, statement: str, leaves: Mapping[str, Sequence[str]], storage: Storage
+) -> Iterator[str]:
+    """A statement in which marks are values of a type that lists their texts, in the order that these have."""
+    texts = _texts([file for files in leaves.values() for file in files], storage) if _AS_TEXT in statement else None
+    if not texts:
+        yield statement
+        return
+    connection.execute(f"CREATE OR REPLACE TYPE {_TYPE} AS ENUM ({_listed(sorted(texts.to_pylist()))})")
+    try:
+        yield statement.replace(_AS_TEXT, f"CAST({MARKS} AS {_TYPE})")
+    finally:
+        connection.execute(f"DROP TYPE {_TYPE}")
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
 
 
 def _among(column: str, listed: str) -> str:

@@ -13,9 +13,11 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+from eddyline.algebra.user_function import UserFunction
 from eddyline.kernels.costly import Costly
 from eddyline.kernels.dialect import kernel_sql
 from eddyline.kernels.direct import Reading
+from eddyline.kernels.late import LateCall, by_name
 from eddyline.kernels.matching import Asked, Filter, Match
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.together import LEAF, SLICES, TICKS, Cuts, Grouping, Pattern
@@ -198,6 +200,10 @@ class _Step:
         """Whether it says what the columns are, and nothing else."""
         return self.head == "SELECT" and self.condition is None and not self.behind and "*" not in self.items
 
+    def all_items(self, below: Sequence[str]) -> list[str]:
+        """What each column is."""
+        return [each for item in self.items for each in (map(_quoted_column, below) if item == "*" else (item,))]
+
     def sql(self, below: _Choice) -> str:
         items = ", ".join(_list(below.columns) if item == "*" and not below.whole else item for item in self.items)
         conditions = self._conditions(below)
@@ -225,21 +231,53 @@ class Frame:
         columns: list[str],
         inputs: tuple[Frame, ...],
         plain: Mapping[str, Sources] | None = None,
+        by_name: bool = False,
     ) -> None:
         self._sheet, self._sql, self._inputs = sheet, sql, inputs
+        self._by_name = by_name  # whether it has the rows of its inputs, with the columns of the same names
         self.columns = columns
         #: by leaf that the rows come from, what the columns are; None if rows are not those of leaves as they are
         self.plain = plain
         self._name = sheet.new_name()
 
+    def with_late(self, column: int, functions: Iterable[UserFunction]) -> tuple[str, LateCall] | None:
+        """The statement without a call of one of these functions, and the call, if what it gives is a column of this
+        frame and nothing else."""
+        called, uses = by_name(functions), dict[Frame, int]()
+        _in_order(self, uses, ())
+        frame: Frame | None = self
+        name = self.columns[column]
+        while frame is not None and (frame is self or uses[frame] == 1):
+            if not isinstance(frame._sql, _Step):
+                having = [below for below in frame._inputs if name in below.columns] if frame._by_name else []
+                frame = having[0] if len(having) == 1 else None
+                continue
+            step, (below,) = frame._sql, frame._inputs
+            if step.head != "SELECT" or step.behind:
+                return None
+            items = step.all_items(below.columns)
+            place = frame.columns.index(name)
+            late = LateCall.of(items[place], called)
+            if late is not None:
+                call, items[place] = late
+                return self._statement({}, {frame: replace(step, items=tuple(items))}), replace(call, column=column)
+            source = _COLUMN.fullmatch(items.pop(place))
+            if source is None or any(re.search(rf"\b{source[1]}\b", text) for text in (*items, step.condition or "")):
+                return None
+            frame, name = below, source[1]
+        return None
+
     def statement(self, given: Mapping[Frame, str] = MappingProxyType({})) -> str:
         """The whole statement that gives the rows of this frame; of some frames it is `given` where they come from."""
+        return self._statement(given, {})
+
+    def _statement(self, given: Mapping[Frame, str], instead: Mapping[Frame, _Step]) -> str:
         uses: dict[Frame, int] = {}
         # what is used twice is computed once; what is used once melts into its user, down to what is read from files
         written: dict[Frame, str] = {}
         choices: dict[Frame, _Choice] = {}  # by frame, what is left of one that a single user may take into its own
         for frame in _in_order(self, uses, given):
-            step = given.get(frame, frame._sql)
+            step = given.get(frame) or instead.get(frame) or frame._sql
             if isinstance(step, str):
                 written[frame] = step
                 continue
@@ -323,7 +361,7 @@ class Frame:
             assert allowMissingColumns or len(side.columns) == len(columns)
             chosen = [_quoted_column(c) if c in side.columns else f"NULL AS {_quoted_column(c)}" for c in columns]
             sides.append(f"SELECT {', '.join(chosen)} FROM {side._name}")
-        return Frame(self._sheet, " UNION ALL ".join(sides), columns, (self, other))
+        return Frame(self._sheet, " UNION ALL ".join(sides), columns, (self, other), by_name=True)
 
     def join(self, other: Frame, on: str | Sequence[str], how: str = "inner") -> Frame:
         keys = [on] if isinstance(on, str) else list(on)

@@ -29,11 +29,12 @@ from eddyline.kernels.eddy.eddies import Eddies
 from eddyline.kernels.eddy.knowledge import Knowledge
 from eddyline.kernels.eddy.report import Report
 from eddyline.kernels.functions import last_failure, register
+from eddyline.kernels.late import LateCall
 from eddyline.kernels.leaves import Leaves
 from eddyline.kernels.matching import Match
 from eddyline.kernels.one_filter import Place
 from eddyline.kernels.passing import PassedOn
-from eddyline.kernels.searched import with_searches
+from eddyline.kernels.searched import with_numbers, with_searches
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
@@ -90,6 +91,7 @@ class Work:
     doubts: str = ""  # a statement; if it finds any windows, those are not answered right, and nothing is written
     ordered: bool = False  # whether joins run in the order in which the statement has them
     holds: str = ""  # if rows without a weight tell where corrections are withheld, the column that does
+    late: LateCall | None = None  # what is called with the rows that the statement gives
     passed: PassedOn | None = None  # if all that it gives are rows of segments as they are, these
 
     @property
@@ -145,7 +147,7 @@ def _done(work: Work, leaves: Leaves) -> Iterator[Reference]:
             yield from passed
         else:
             rows = _computed(work, leaves, eddies)
-            yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds)
+            yield from written(rows, work.stage, work.batch, storage, work.folder, work.holds, work.late)
         if eddies.reports:
             yield Reference(work.stage, None, reports=eddies.reports)
     except (duckdb.Error, pa.ArrowInvalid) as problem:  # an overflow, for one: Spark has another answer to it
@@ -163,19 +165,43 @@ def _computed(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordB
         if work.is_taken and work.plain is not None:
             yield from _taken(work, work.plain, leaves, eddies)
             return
-        if not work.few:
-            storage = Storage(work.root)
-            searched = with_searches(work.statement, work.functions, work.files, storage)
-            work = work if searched == work.statement else replace(work, statement=searched)
-        for _ in filled(work, leaves, eddies):
-            if work.doubts:
-                (doubted,) = connection.execute(work.doubts).fetchnumpy().values()
-                if len(doubted):
-                    raise _InDoubt(spans_of_places(doubted))
-            # the columns are named by their place: a result may have names that no table could
-            for batch in _answer(work, leaves):
-                columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, work.schema, strict=True)]
-                yield pa.RecordBatch.from_arrays(columns, schema=work.schema)
+        with _prepared(work, connection) as statement:
+            work = work if statement == work.statement else replace(work, statement=statement)
+            yield from _given(work, leaves, eddies)
+
+
+@contextmanager
+def _prepared(work: Work, connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """The statement of a work, with what is known from the texts of marks if it reads many."""
+    if work.few:
+        yield work.statement
+        return
+    storage = Storage(work.root)
+    searched = with_searches(work.statement, work.functions, work.files, storage)
+    if work.late is None or not work.late.takes_numbers:
+        yield searched
+        return
+    with with_numbers(connection, searched, work.files, storage) as statement:
+        yield statement
+
+
+def _given(work: Work, leaves: Leaves, eddies: Eddies) -> Iterator[pa.RecordBatch]:
+    """What the statement gives, as often as there are pieces."""
+    for _ in filled(work, leaves, eddies):
+        if work.doubts:
+            (doubted,) = leaves.connection.execute(work.doubts).fetchnumpy().values()
+            if len(doubted):
+                raise _InDoubt(spans_of_places(doubted))
+        for batch in _answer(work, leaves):
+            schema = work.schema if work.late is None else work.late.before(work.schema, batch.schema)
+            yield _as_declared(batch, schema)
+
+
+def _as_declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of a statement with the columns of a segment. They are named by their place: a result may have names that no
+    table could have."""
+    columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _passed_on(work: Work, leaves: Leaves, storage: Storage) -> list[Reference] | None:
@@ -368,7 +394,13 @@ def kernel() -> duckdb.DuckDBPyConnection:
 
 
 def written(
-    rows: Iterable[pa.RecordBatch | Dealt], stage: str, batch: int, storage: Storage, folder: str, holds: str = ""
+    rows: Iterable[pa.RecordBatch | Dealt],
+    stage: str,
+    batch: int,
+    storage: Storage,
+    folder: str,
+    holds: str = "",
+    late: LateCall | None = None,
 ) -> Iterator[Reference]:
     """Rows as segments of a stage's log; with `holds`, those without a weight tell where corrections are withheld."""
     dealt: list[Reference] = []
@@ -381,6 +413,8 @@ def written(
                 yield some
 
     for table in tables_of(others(), SEGMENT_ROWS):
+        if late is not None:
+            table = late.completed(table, storage)
         if holds:
             weighted = pc.not_equal(table.column(DIFF), 0)
             places = table.filter(pc.invert(weighted)).column(holds)

@@ -419,10 +419,13 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _differ(field: pa.Field, rows: pa.Table | None) -> bool:
-    """Whether most texts of a column are different, by the look of the first."""
+    """Whether most texts of a column are different; by the look of the first, if that has not been found out."""
     if rows is None:
         return False
-    some = rows.column(field.name).slice(0, _LOOKED_AT)
+    column = rows.column(field.name)
+    if pa.types.is_dictionary(field.type):
+        return bool(2 * sum(len(chunk.dictionary) for chunk in column.chunks) > len(column) - column.null_count)
+    some = column.slice(0, _LOOKED_AT)
     return bool(2 * pc.count_distinct(some, mode="only_valid").as_py() > len(some) - some.null_count)
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.marks import MARKS
 from eddyline.algebra.tag import Tagger
 from eddyline.algebra.user_function import UserFunction, functions_in, functions_of
 from eddyline.kernels.dialect import Untranslatable
@@ -153,16 +154,20 @@ def _work(stage: Stage, view: Batch, had: StageResult | None, outline: Work) -> 
     grouping = None if few else sheet.grouping(made)
     corrects = stage.kind == LINEAR and corrects_tuples(stage, view, had)
     by_row = stage.kind == LINEAR and not corrects and _only_found(statement, sheet, view)
+    schema = segment_schema(made.columns, stage)
+    functions = tuple(dict.fromkeys((*_functions(stage), *functions_in(_made(stage, view)))))
+    late = made.with_late(schema.names.index(MARKS), functions) if grouping is None and MARKS in schema.names else None
     return replace(
         outline,
-        statement=statement,
+        statement=statement if late is None else late[0],
+        late=None if late is None else late[1],
         files=sheet.files,
         tables=sheet.tables,
-        schema=segment_schema(made.columns, stage),
+        schema=schema,
         found=_needed(sheet.found, made.plain) if by_row else sheet.found,
         by_row=by_row,
         plain=made.plain,
-        functions=tuple(dict.fromkeys((*_functions(stage), *functions_in(_made(stage, view))))),
+        functions=functions,
         few=few,
         ordered=view.probing is not None,
         reads=reads,
