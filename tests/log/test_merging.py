@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from eddyline.log.answers import BATCH, batch_by_batch, read_segments
 from eddyline.log.cutting import beyond
@@ -69,6 +70,16 @@ def test_rows_of_several_batches_are_read_batch_by_batch(tmp_path: Path) -> None
     assert [batch for batch, _ in batch_by_batch(storage, segments, since=2)] == [3, 5, 7]
     rest = read_segments(storage, segments, since=2)
     assert rest is not None and rest.column(BATCH).to_pylist() == [3, 5, 7]
+
+
+@pytest.mark.parametrize("numbered", [(True, True), (True, False), (False, True)])
+def test_texts_may_be_numbers_of_a_dictionary_in_some_of_the_files(tmp_path: Path, numbered: tuple[bool, bool]) -> None:
+    storage = Storage(str(tmp_path))
+    for name, text, as_numbers in zip("ab", ("one", "two"), numbered, strict=True):
+        texts = pa.array([text, None, text])
+        storage.write_table(name, pa.table({BATCH: [1, 1, 2], "x": texts.dictionary_encode() if as_numbers else texts}))
+    assert storage.merge_tables("ab", ["a", "b"]) > 0
+    assert storage.read_table("ab").column("x").to_pylist() == ["one", None, "one", "two", None, "two"]
 
 
 def test_a_revision_goes_with_what_it_speaks_of() -> None:

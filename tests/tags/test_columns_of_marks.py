@@ -113,9 +113,11 @@ def test_marks_of_two_streams_stand_one_behind_the_other(words: int, share: floa
     ]
     left, right = ([draw.choice(some) if draw.random() <= share else None for _ in range(300)] for some in given)
     about = pa.array([json.dumps([2, 2, reads])] * 300)
-    found = tags.side_by_side(pa.array(left, pa.string()), pa.array(right, pa.string()), about)
+    sides = pa.array(left, pa.string()), pa.array(right, pa.string())
+    found = tags.side_by_side(*sides, about)
     right_ones = [
         of.written(of.projected(of.beside(of.read(one), 2, of.read(other), 2), reads))
         for one, other in zip(left, right, strict=True)
     ]
     assert found.to_pylist() == right_ones
+    assert tags.side_by_side(*(side.dictionary_encode() for side in sides), about).to_pylist() == right_ones

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -257,7 +257,7 @@ class Storage(Root):
         try:
             with self._whole(name) as sink, contextlib.ExitStack() as opened:
                 files = [self._opened(part, opened) for part in parts]
-                schema = pa.unify_schemas([file.schema_arrow.remove_metadata() for file in files])
+                schema = _schema_of_all([file.schema_arrow.remove_metadata() for file in files])
                 with pq.ParquetWriter(
                     sink,
                     schema,
@@ -360,6 +360,23 @@ def _gathered(
                 waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def _schema_of_all(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Texts stay numbers of a dictionary if they are in all files."""
+    types: dict[str, set[pa.DataType]] = {}
+    for schema in schemas:
+        for field in schema:
+            types.setdefault(field.name, set()).add(field.type)
+    mixed = {name for name, found in types.items() if len(found) > 1 and any(map(pa.types.is_dictionary, found))}
+    return pa.unify_schemas([_with_texts(schema, mixed) for schema in schemas])
+
+
+def _with_texts(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    for at, field in enumerate(schema):
+        if field.name in names and pa.types.is_dictionary(field.type):
+            schema = schema.set(at, field.with_type(field.type.value_type))
+    return schema
 
 
 def is_own(name: str) -> bool:
