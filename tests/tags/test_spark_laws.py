@@ -98,25 +98,28 @@ LAW = settings(
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
-rows = st.tuples(st.sampled_from("++++#-=l"), st.integers(0, 3), st.sampled_from(["x", "y", None]), tags)
+rows = st.tuples(st.sampled_from("++++#<-=>l"), st.integers(0, 3), st.sampled_from(["x", "y", None]), tags)
 
 
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
-    """Rows of a file: tuples in and out of order, tags, and revisions of what has come."""
+    """Rows of a file: tuples in and out of order, tags, some of an earlier time, and revisions of what has come, some
+    to a later one."""
     found, tick, came, gone = [], 0, 0, set()
     for op, a, b, tag in draw(st.lists(rows, max_size=14)):
         tick += draw(st.integers(0, 2))
         value: dict[str, Any] = {"id": came + 1, "a": a, "b": b, "t": tick}
-        if op == "#":
-            value = {"_op": "#", "_tag": tag, **({"t": tick} if a else {})}
-        elif op in "-=":
+        if op in "#<":
+            time = {"t": max(0, tick - 3)} if op == "<" else {"t": tick} if a else {}
+            value = {"_op": "#", "_tag": tag, **time}
+        elif op in "-=>":
             ref = 1 + a % came if came else 0
             if not ref or ref in gone:
                 continue
             if op == "-":
                 gone.add(ref)
             value = {"_op": "-", "_ref": ref} if op == "-" else {**value, "_op": "=", "_ref": ref, "id": ref}
+            value = {**value, "t": tick + 5} if op == ">" else value
         else:
             came += 1
             value["t"] = max(0, tick - 4) if op == "l" else tick
@@ -213,6 +216,43 @@ def test_tags_are_those_of_the_reference(
         found, set_aside = run(SparkRun, sql, files, batch_rows)
     assert set_aside == rejects
     assert found.get("q") == expected.get("q")
+
+
+def _row(t: int, **more: Any) -> str:
+    return json.dumps({"id": t, "a": 1, "b": "x", "t": t, **more})
+
+
+def _tag(content: str, **more: Any) -> str:
+    time = {"t": more.pop("t")} if "t" in more else {}
+    return json.dumps({"_op": "#", "_tag": {"content": content, **more}, **time})
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize(
+    "s",
+    [
+        # a revision to a later time brings no tag to its end
+        [
+            _row(1),
+            _row(1000, _op="=", _ref=1),
+            _tag("A", lifespan=100, t=2),
+            _row(3),
+            _tag("B", lifespan=10, t=4),
+            _row(5),
+            _row(20),
+        ],
+        # what is over loses something to a tag of an earlier time, too
+        [_tag("A", lifespan=10, t=0), _row(0), _row(20), _tag("B", t=5), _row(21), _row(22), _row(7)],
+    ],
+    ids=["revised to later", "tag of an earlier time"],
+)
+def test_times_that_go_back_or_ahead(s: list[str], batch_rows: int) -> None:
+    sql = "CREATE QUERY q AS SELECT id, a FROM s WITH TAGS;"
+    files = {"s.jsonl": s, "r.jsonl": []}
+    expected, _ = run(Session, sql, files, batch_rows)
+    with kernels_alone():
+        found, _ = run(SparkRun, sql, files, batch_rows)
+    assert found == expected
 
 
 @settings(LAW)

@@ -82,15 +82,16 @@ def _texts(files: Iterable[str], storage: Storage) -> pa.Array | None:
     """The different marks of all segments; None if there are too many."""
     found: dict[str, None] = {}
     for file in files:
-        texts = _texts_of(storage.root, file)
+        if not is_own(file) or is_dealt(file):
+            continue  # of a user's rows, or of answers: there are no marks of a log
+        texts = _texts_of(storage.root, file, storage.version_of(file))
         if texts is None or len(found := {**found, **dict.fromkeys(texts)}) > _MOST:
             return None
     return pa.array(list(found), pa.string())
 
 
 @lru_cache(maxsize=_MOST)
-def _texts_of(root: str, file: str) -> tuple[str, ...] | None:
-    """Those of one segment, which never changes; whoever else searches in it need not read them again."""
-    if not is_own(file) or is_dealt(file):
-        return ()  # of a user's rows, or of answers: there are no marks of a log
+def _texts_of(root: str, file: str, version: object) -> tuple[str, ...] | None:
+    """Those of one segment; whoever else searches in it need not read them again. Its `version` tells it from one of
+    the same name in a database that was there before."""
     return Storage(root).different_texts(file, MARKS, _MOST)

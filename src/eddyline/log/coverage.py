@@ -183,10 +183,14 @@ class Coverage:
             self._reached_index = max(self._reached_index, int(stretch.index.max()))
             self._collect()
 
-    def is_without(self, stretch: Stretch) -> bool:
-        """Whether no tag that came before can be on tuples of a stretch."""
-        late = bool(self._past) and len(stretch) > 0 and self._is_late(int(stretch.tick.min()))
-        return not self._active and not self._waiting and not late
+    def is_without(self, stretch: Stretch, tags: Array) -> bool:
+        """Whether no tag that came before can be on tuples of a stretch, or lose something to the tags among them,
+        which stand at these ticks."""
+        if self._active or self._waiting:
+            return False
+        return not self._past or not any(
+            len(ticks) and self._is_late(int(ticks.min())) for ticks in (stretch.tick, tags)
+        )
 
     def forget_before(self, horizon: int | None) -> None:
         """Tags whose time is over for all tuples that can still come."""

@@ -194,6 +194,11 @@ class Storage(Root):
         except (pa.ArrowException, OSError) as problem:
             raise unreadable(self.path(name), problem) from problem
 
+    def version_of(self, name: str) -> tuple[int, int]:
+        """Size and time of a file, which never changes; another one that is put in its place has others."""
+        info = self._fs.get_file_info(self.path(name))
+        return info.size or 0, info.mtime_ns or 0
+
     def different_texts(self, name: str, column: str, most: int) -> tuple[str, ...] | None:
         """The different texts of a column, which a Parquet file of ours has numbered; None if there are more. A file
         without the column has none."""

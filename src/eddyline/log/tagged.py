@@ -104,8 +104,9 @@ class TaggedStream:
         """From the log; tags that may cover tuples at `kept_from` or later are not forgotten on the way."""
         extent, storage, reading = self._extent, self._storage, self._reading
         first = min((segment.seq[0] for segment in state.segments if segment.tags), default=None)
-        before = [s for s in state.segments if first is None or s.seq[1] < first]
-        latest = max((s.tick[1] for s in before), default=None) if first is not None else state.top
+        # what came in place of another is no new tuple: it moves no tag's time
+        before = [s for s in state.segments if (first is None or s.seq[1] < first) and not s.minus and not s.only_tags]
+        latest = max((s.tick[1] for s in before), default=None)
         self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         for rows in () if first is None else tuples_and_tags(first, state, storage, extent):
@@ -171,9 +172,11 @@ class TaggedStream:
         self._reach_back(tick, state)
         stretch = Stretch.of(tuples.select(self._extent.schema.names), index, tick)
         isolated = Isolated.said_in(tags.tags.tag, tags.before, index, self._said)
-        if not isolated.simple.all() or not self._coverage.is_without(stretch):
+        if not isolated.simple.all():
             return None
         ticks = tags.tags.tick.to_numpy() if tags.tags.tick.null_count == 0 else tick[tags.before]
+        if not self._coverage.is_without(stretch, ticks):
+            return None
         lasts = index[tags.before] - 1
         run = Run(0, len(tags), ticks, lasts, self._between(int(lasts[0])))
         silent = isolated.silent(run, tick)
@@ -266,7 +269,7 @@ class TaggedStream:
         while at < len(places):
             end = isolated.end_of_run(at)
             behind = int(upto[end]) if end < len(places) else len(stretch)
-            if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind)):
+            if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind), ticks[at:end]):
                 run = Run(at, end, ticks[at:end], lasts[at:end], self._between(int(lasts[at])))
                 if not again:
                     silent = isolated.silent(run, tick)
