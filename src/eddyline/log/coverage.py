@@ -7,7 +7,7 @@ is laid over all tuples of the stretch as an array, and the tuples that have the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,17 @@ Array = Any
 #: so many tags whose time is over are at hand, for tuples that come a little late
 MOST_PAST = 10_000
 Fields = frozenset[int] | None
+#: what coverage goes on from; the rest follows from it
+_STANDING = (
+    "_active",
+    "_past",
+    "_waiting",
+    "_overwritten",
+    "_arrived",
+    "_reached_tick",
+    "_reached_index",
+    "forgotten",
+)
 #: which tuples of a table satisfy a condition
 Condition = Callable[[pa.Table], Array]
 #: how a value of a field is written, for patterns
@@ -105,6 +116,16 @@ class Coverage:
 
     def __len__(self) -> int:
         return len(self._active) + len(self._past) + len(self._waiting)
+
+    def standing(self) -> dict[str, Any]:
+        """All that has to be known to go on from here."""
+        return {name: getattr(self, name) for name in _STANDING}
+
+    def resume(self, standing: Mapping[str, Any]) -> None:
+        """Go on from what stood somewhere."""
+        for name in _STANDING:
+            setattr(self, name, standing[name])
+        self._open_again()
 
     @property
     def waiting_contents(self) -> list[str]:
@@ -244,10 +265,8 @@ class Coverage:
         active = [tag for tag in there if not self._is_over(tag)]
         self._past += [tag for tag in there if self._is_over(tag)]
         if len(active) < len(self._active):
-            self._active, self._open = active, {}
-            for tag in active:
-                if tag.ended is None:
-                    self._open.setdefault((tag.tag.tagger, tag.fields is None), []).append(tag)
+            self._active = active
+            self._open_again()
         if len(self._past) > 2 * self._most:  # not one by one: each time all are looked at
             past = [tag for tag in self._past if not self._is_used_up(tag)]
             past.sort(key=lambda tag: tag.over)
@@ -257,6 +276,12 @@ class Coverage:
             for tag in past[max(free, 1) - 1 : max(free, 0)]:
                 self.forgotten = tag.over if self.forgotten is None else max(tag.over, self.forgotten)
             self._past = past[max(free, 0) :]
+
+    def _open_again(self) -> None:
+        self._open = {}
+        for tag in self._active:
+            if tag.ended is None:
+                self._open.setdefault((tag.tag.tagger, tag.fields is None), []).append(tag)
 
     def _is_late(self, tick: int) -> bool:
         return self._reached_tick is not None and tick < self._reached_tick

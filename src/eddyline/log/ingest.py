@@ -294,6 +294,19 @@ class Ingest:
             self._keys_follow(name, None)
         return revised, is_meant
 
+    def keep_tags(self, extent: Extent) -> None:
+        """Write down which tags of a stream stand, before something goes from its log by which this is known."""
+        name, tagged = extent.name, self._tags_of(extent)
+        text = None if tagged is None else tagged.standing()
+        if tagged is None or text is None:
+            return
+        state = self._state(name)
+        row = statement_row(text, extent, state, state.top or 0)  # it is as old as the latest tuple
+        before = (self._clock.reached, self._clock.closed)
+        arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}
+        self._commit({name: self._write(name, *_apart(row))}, {name: ()}, None, False, before, arrived)
+        tagged.is_written()
+
     def keep_history(self, extent: Extent) -> None:
         """From now on somebody reads what is said about a stream; what was said before is put together as one step."""
         if extent.name not in self._told:

@@ -32,6 +32,7 @@ from eddyline.log.isolated import Isolated, Run, Said, said_by
 from eddyline.log.journal import StreamState
 from eddyline.log.picking import Picking
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK
+from eddyline.log.standing_tags import asked, standing_of, standing_text, standings
 from eddyline.log.storage import Storage
 from eddyline.log.tags_in_log import marks_in_log, tuples_and_tags
 from eddyline.sources.tags_beside import TagsBeside
@@ -109,10 +110,44 @@ class TaggedStream:
         latest = max((s.tick[1] for s in before), default=None)
         self._coverage = Coverage(extent.schema, extent.name, reading.texts(extent.schema), latest, kept_from=kept_from)
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
+        #: whether tags that are over would be there again if only some of what tells of them went from the log
+        self._may_return = False
+        place = None if first is None else self._resumed(state, kept_from)
+        first = first if place is None else place + 1
         for rows in () if first is None else tuples_and_tags(first, state, storage, extent):
             self._covered(rows, _Kinds(rows), lambda place, problem: None, again=True)
         self._coverage.made.clear()
         self._coverage.forget_before(extent.horizon(state.top))
+
+    def _resumed(self, state: StreamState, kept_from: int | None) -> int | None:
+        """Go on from what the log says stood somewhere; gives the place, None if it does not say it. For tuples that
+        come late it has to be so early that nothing they need had been forgotten by then."""
+        wanted = None
+        for place, text in standings(self._storage, state):
+            wanted = place, text
+            if kept_from is None:
+                break
+        if wanted is None:
+            return None
+        standing = standing_of(wanted[1], self._reading.condition)
+        forgotten = standing["coverage"]["forgotten"]
+        if kept_from is not None and forgotten is not None and kept_from < forgotten:
+            return None
+        self._coverage.resume(standing["coverage"])
+        self._last, self._since = standing["last"], standing["since"]
+        self._may_return = len(self._coverage) > 0
+        return wanted[0]
+
+    def standing(self) -> str | None:
+        """What stands, for the log; None if nothing does, and nothing could come back."""
+        if not len(self._coverage) and not self._may_return:
+            return None
+        coverage = self._coverage.standing()
+        return standing_text({"coverage": coverage, "last": self._last, "since": self._since})
+
+    def is_written(self) -> None:
+        """The log says what stands."""
+        self._may_return = len(self._coverage) > 0
 
     def __len__(self) -> int:
         """How many tags are kept, because they can still cover something."""
@@ -129,7 +164,8 @@ class TaggedStream:
 
     def detach(self, text: str) -> bool:
         """Tags are taken back, for the tuples that are to come; whether there are any that could be meant."""
-        return self._coverage.detach(detachment(text, self._reading.condition))
+        self._may_return = True
+        return self._coverage.detach(detachment(text, asked(self._reading.condition)))
 
     def marked(
         self, rows: pa.Table, has_tick: Array, state: StreamState, set_aside: Callable[[int, str], None]
@@ -182,6 +218,7 @@ class TaggedStream:
         silent = isolated.silent(run, tick)
         carried, told = isolated.carried(run, 0, len(stretch), tick, silent), isolated.told(run, silent)
         self._went_through(run)
+        self._may_return = True
         self._coverage.passed(stretch)
         latest = int(tick.max())
         self._coverage.forget_before(self._extent.horizon(latest if state.top is None else max(latest, state.top)))
@@ -251,6 +288,7 @@ class TaggedStream:
         Rows that come `again` are those of the log, where tags are as they were understood.
         """
         new, places = kinds.new, kinds.tags
+        self._may_return = self._may_return or len(places) > 0
         index, tick = (rows.column(name).to_numpy()[new] for name in (INDEX, TICK))
         stretch = Stretch(rows.select(self._extent.schema.names), new, index, tick)
         ticks, lasts = (rows.column(name).to_numpy()[places] for name in (TICK, INDEX))
@@ -329,7 +367,7 @@ class TaggedStream:
     def _arrive(self, text: str, tick: int, number: int) -> TickTag | None:
         """A tag takes its place, an attachment waits, or tags are taken back."""
         if text.startswith(DETACH):
-            self._coverage.detach(detachment(text, self._reading.condition))
+            self._coverage.detach(detachment(text, asked(self._reading.condition)))
             return None
         if not text.startswith(_ATTACHED):
             tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
@@ -341,7 +379,7 @@ class TaggedStream:
         condition = None
         if value["where"] is not None:
             where, schema = pickle.loads(base64.b64decode(value["where"]))
-            condition = self._reading.condition(where, schema)
+            condition = asked(self._reading.condition)(where, schema)
         self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
         return None
 

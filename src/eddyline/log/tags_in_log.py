@@ -15,6 +15,7 @@ from eddyline.catalog.extent import Extent
 from eddyline.columnar.types import arrow_schema
 from eddyline.log.journal import StreamState
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, SEQ, TAG, TICK, Segment
+from eddyline.log.standing_tags import without_standings
 from eddyline.log.storage import Storage
 
 Array = Any
@@ -47,7 +48,7 @@ def marks_in_log(storage: Storage, segments: Sequence[Segment], indexes: Array) 
 
 def tuples_and_tags(first: int, state: StreamState, storage: Storage, extent: Extent) -> Iterator[pa.Table]:
     """The new tuples and tags of a log from a place on, in order: a segment of tuples at a time, with the tags that
-    stand among them."""
+    stand among them. What only tells which tags stand is left out."""
     wanted = [each for each in state.segments if each.seq[1] >= first and not each.minus]
     tags = deque(sorted((each for each in wanted if each.only_tags), key=lambda each: each.seq))
     system = [SEQ, INDEX, TICK, DIFF, OP, TAG]
@@ -55,15 +56,20 @@ def tuples_and_tags(first: int, state: StreamState, storage: Storage, extent: Ex
     read: list[pa.Table] = []
     for segment in sorted((each for each in wanted if not each.only_tags), key=lambda each: each.seq):
         while tags and tags[0].seq[0] <= segment.seq[1]:
-            read.append(tags_in(storage, tags.popleft()))
+            read.append(without_standings(tags_in(storage, tags.popleft())))
         rows = storage.read_table(segment.path, columns)
         among = [each.filter(pc.less_equal(each.column(SEQ), segment.seq[1])) for each in read]
         read = [each.filter(pc.greater(each.column(SEQ), segment.seq[1])) for each in read]
-        yield _in_order([rows, *among])
-    read += [tags_in(storage, segment) for segment in tags]
+        yield _from_on(first, _in_order([rows, *among]))
+    read += [without_standings(tags_in(storage, segment)) for segment in tags]
     if read:
         nothing = pa.table([pa.array([], field.type) for field in arrow_schema(extent.schema)], extent.schema.names)
-        yield _in_order([nothing, *read])
+        yield _from_on(first, _in_order([nothing, *read]))
+
+
+def _from_on(place: int, rows: pa.Table) -> pa.Table:
+    """A segment may have been merged of some before and some behind a place."""
+    return rows.filter(pc.greater_equal(rows.column(SEQ), place))
 
 
 def _in_order(parts: Sequence[pa.Table]) -> pa.Table:

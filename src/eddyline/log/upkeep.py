@@ -52,6 +52,8 @@ class House:
     #: by log, the tick before which nobody can need anything; logs that are not named stay whole
     cuts: Callable[[Base, Results], Mapping[str, int]] = lambda base, results: {}
     on_trouble: Callable[[str], None] = lambda text: None
+    #: called before segments of a stream go: what is known only by them is to be written down
+    before_cut: Callable[[str], None] = lambda stream: None
     #: files that lanes read, and by stage from which batch on files may be those that a lane is writing
     lane_reads: Callable[[], Collection[str]] = lambda: ()
     lane_writes: Callable[[], Mapping[str, int]] = dict
@@ -144,7 +146,11 @@ class Upkeep:
         if merging is not None:
             merging.apply(base, results)
         cuts = self._cuts = house.cuts(base, results)
-        base.exchange({name: beyond(s.segments, cuts[name]) for name, s in base.streams.items() if name in cuts})
+        gone = {name: beyond(s.segments, cuts[name]) for name, s in base.streams.items() if name in cuts}
+        for name, exchange in gone.items():
+            if exchange.gone:
+                house.before_cut(name)
+        base.exchange(gone)
         results.exchange({name: beyond(s.segments, cuts[name]) for name, s in results.stages.items() if name in cuts})
         self._log.fold(results)
         house.journal.fold(base)

@@ -459,6 +459,7 @@ class Engine:
             lambda merges: run_merges(self.spark, self.storage, merges),
             self._cuts,
             on_trouble,
+            self._keep_tags,
             self.executor.lane_reads,
             self.executor.lane_writes,
             self.unnamed.garbage_upto,
@@ -468,6 +469,12 @@ class Engine:
         self.executor.rest_on(results)
         with self.writing:
             self.journal.rest_on(base)
+
+    def _keep_tags(self, stream: str) -> None:
+        with self.writing:
+            extent = self._extents.get(stream)
+            if extent is not None:
+                self.ingest.keep_tags(extent)
 
     def _cuts(self, base: Base, results: Results) -> dict[str, int]:
         horizons = {name: extent.horizon(base.state(name).top) for name, extent in list(self._extents.items())}
