@@ -101,7 +101,12 @@ def _rows(engine: Engine, log: Log) -> list[dict[str, Any]]:
 
 
 def _counted_lines(
-    engine: Engine, logs: Mapping[str, Log], extent: Extent, taggers: Sequence[Tagger], taken: Any, active: set[int]
+    engine: Engine,
+    logs: Mapping[str, Log],
+    extent: Extent,
+    taggers: Sequence[Tagger],
+    taken: Any,
+    active: Mapping[int, str],
 ) -> dict[str, tuple[int, int, int]]:
     """As the reference engine asks conditions."""
     making, made, rows = Making(extent.name), [f"m{n}" for n in range(len(taggers))], []
@@ -116,12 +121,11 @@ def _counted_lines(
     told = _told(engine, extent, taken)
     found: dict[str, tuple[set[int], set[int], set[int]]] = {}
     for each in carried.to_pylist():
-        if line := each["line"] or told.get(each["number"]):
-            tags, _, tuples = found.setdefault(line, (set(), set(), set()))
-            tags.add(each["number"])
-            tuples.add(each["_index"])
-    for number in active & set(told):
-        for some in found.setdefault(told[number], (set(), set(), set()))[:2]:
+        tags, _, tuples = found.setdefault(told.get(each["number"], each["line"]), (set(), set(), set()))
+        tags.add(each["number"])
+        tuples.add(each["_index"])
+    for number, line in active.items():
+        for some in found.setdefault(told.get(number, line), (set(), set(), set()))[:2]:
             some.add(number)
     return {line: (len(tags), len(still), len(tuples)) for line, (tags, still, tuples) in found.items()}
 

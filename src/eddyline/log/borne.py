@@ -21,7 +21,7 @@ from eddyline.log.segment import INDEX, MARKS, PLACES
 
 Array = Any
 NUMBER, LINE = "number", "line"
-#: a tuple, a tag that it carries, and the line that the tag is listed in if this tuple is all that tells of it
+#: a tuple, a tag that it carries, and the line that the tag is listed in if nothing but this tuple tells of it
 BORNE = pa.schema([(INDEX, pa.int64()), (NUMBER, pa.int64()), (LINE, pa.string())])
 
 
@@ -57,7 +57,7 @@ def borne(rows: pa.Table, made: Sequence[tuple[str, str]], names: Sequence[str])
     in. Each tuple has a tag of its own, whose number is below those of all others.
     """
     index = rows.column(INDEX).to_numpy()
-    parts = [_tags(rows, names, told=False)]
+    parts = [_tags(rows, names)]
     for place, (column, line) in enumerate(made):
         tuples = index[pc.fill_null(rows.column(column), False).to_numpy()]
         own = -1 - (tuples * len(made) + place)
@@ -67,18 +67,18 @@ def borne(rows: pa.Table, made: Sequence[tuple[str, str]], names: Sequence[str])
 
 def listed(tags: pa.Table, names: Sequence[str]) -> pa.Table:
     """Tags as a log tells them, with the lines in which they are listed."""
-    return _tags(tags, names, told=True).drop_columns([INDEX])
+    return _tags(tags, names).drop_columns([INDEX])
 
 
-def _tags(rows: pa.Table, names: Sequence[str], told: bool) -> pa.Table:
-    """A row for each mark of each row; `told`: rows are tags themselves, with all that they are on.
+def _tags(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """A row for each mark of each row, whose line is that of what it is on there.
 
     It depends on two texts of a row, and is looked up once for all that have the same.
     """
     index, (texts, beside, which) = rows.column(INDEX).to_numpy(), _pairs(rows)
     of_pair = [(read(text), place) for text, place in zip(texts, beside, strict=True)]
     stands = [each for marks, place in of_pair if marks for each in places_of(place)]
-    lines = [TagKey.of(m, names).line if told or place is None else None for marks, place in of_pair for m in marks]
+    lines = [TagKey.of(mark, names).line for marks, _ in of_pair for mark in marks]
     sizes = np.array([len(marks) for marks, _ in of_pair], np.int64)
     size = sizes[which]
     if not size.sum():

@@ -132,9 +132,9 @@ class Coverage:
         """What the attachments say that have found no tuple yet."""
         return [attachment.spec.content for attachment in self._waiting]
 
-    def active(self) -> set[int]:
-        """The numbers of the tags that may cover tuples which are to come."""
-        return {tag.tag.number for tag in self._active if not self._is_over(tag)}
+    def active(self) -> list[TickTag]:
+        """The tags that may cover tuples which are to come."""
+        return [tag.tag for tag in self._active if not self._is_over(tag)]
 
     def arrive(self, tag: TickTag, condition: Condition | None = None, detached: tuple[Detachment, ...] = ()) -> None:
         """A tag takes its place; with a condition it covers only tuples that satisfy it."""

@@ -414,10 +414,10 @@ class Ingest:
             return None
         return tagged.marked_beside(rows.plain(state, late, chunk.beside.up_to(len(rows))), chunk.beside, state)
 
-    def active_tags(self, extent: Extent) -> set[int]:
-        """The numbers of the tags of a stream that may cover tuples which are to come."""
+    def active_tags(self, extent: Extent) -> dict[int, str]:
+        """The tags of a stream that may cover tuples which are to come: their numbers, and the lines that list them."""
         tagged = self._tags_of(extent)
-        return set() if tagged is None else tagged.active()
+        return {} if tagged is None else tagged.active()
 
     def waiting_tags(self, extent: Extent) -> list[str]:
         """What the attachments to a stream say that have found no tuple yet."""

@@ -20,11 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.marks import GIVEN, mark_of
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
 from eddyline.algebra.tag_places import number_of, told_apart
 from eddyline.catalog.extent import Extent
 from eddyline.errors import InvalidTag
+from eddyline.log.borne import TagKey
 from eddyline.log.carried import Carried, numbered, told_by
 from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
 from eddyline.log.detached import DETACH, detachment
@@ -158,9 +160,11 @@ class TaggedStream:
         """What the attachments say that have found no tuple yet."""
         return self._coverage.waiting_contents
 
-    def active(self) -> set[int]:
-        """The numbers of the tags that may cover tuples which are to come."""
-        return self._coverage.active()
+    def active(self) -> dict[int, str]:
+        """The tags that may cover tuples which are to come: their numbers, and the lines that list them."""
+        schema = self._extent.schema
+        marks = (mark_of(tag, tag.applies_to.positions(schema), GIVEN) for tag in self._coverage.active())
+        return {mark.number: TagKey.of(mark, schema.names).line for mark in marks}
 
     def detach(self, text: str) -> bool:
         """Tags are taken back, for the tuples that are to come; whether there are any that could be meant."""

@@ -75,18 +75,23 @@ def line_of(tagger: Tagger, extent: Extent) -> str:
 
 
 def counted_lines(
-    engine: Engine, logs: Mapping[str, Log], extent: Extent, taggers: Sequence[Tagger], taken: Taken, active: set[int]
+    engine: Engine,
+    logs: Mapping[str, Log],
+    extent: Extent,
+    taggers: Sequence[Tagger],
+    taken: Taken,
+    active: Mapping[int, str],
 ) -> Counts:
-    """What the tuples that stand carry, and the tags that are `active`."""
+    """What the tuples that stand carry, and the tags that are `active`. Those of which the log tells are listed by all
+    that they are on, others by what is known of them."""
     carried = _carried(engine, logs, extent, taggers)
-    still = cast("DataFrame", engine.executor.frames.table(pa.table({NUMBER: pa.array(sorted(active), pa.int64())})))
-    nothing = f"CAST(NULL AS BIGINT) AS {INDEX}", NUMBER, f"CAST(NULL AS STRING) AS {LINE}"
+    known = pa.table({NUMBER: pa.array(list(active), pa.int64()), LINE: pa.array(list(active.values()), pa.string())})
+    still = cast("DataFrame", engine.executor.frames.table(known))
+    nothing = f"CAST(NULL AS BIGINT) AS {INDEX}", NUMBER, LINE
     rows = carried.selectExpr("*", "false AS active").unionAll(still.selectExpr(*nothing, "true AS active"))
     told = _told(engine, logs[extent.name], extent, taken, alone=True).withColumnRenamed(LINE, "told")
-    rows = rows.join(told, NUMBER, "left").selectExpr(INDEX, NUMBER, f"coalesce({LINE}, told) AS {LINE}", "active")
-    counts = rows.where(f"{LINE} IS NOT NULL").selectExpr(
-        LINE, NUMBER, f"CASE WHEN active THEN {NUMBER} END AS active", INDEX
-    )
+    rows = rows.join(told, NUMBER, "left").selectExpr(INDEX, NUMBER, f"coalesce(told, {LINE}) AS {LINE}", "active")
+    counts = rows.selectExpr(LINE, NUMBER, f"CASE WHEN active THEN {NUMBER} END AS active", INDEX)
     from pyspark.sql import functions as F
 
     each = (F.countDistinct(name) for name in (NUMBER, "active", INDEX))
