@@ -9,7 +9,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
+import eddyline
 from eddyline.cli.main import app
+from laws.without_spark import kernels_alone
 
 SCRIPT = """CREATE STREAM roads (x INTEGER, time INTEGER) TIMESTAMP BY time USING json OPTIONS (path 'r.jsonl');
 SELECT x FROM roads WITH TAGS;
@@ -72,6 +74,29 @@ def test_what_is_wrong_is_said(script: Path, arguments: tuple[str, ...], said: s
     done = tags(arguments[0], script, *arguments[1:])
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_of_a_database(tmp_path: Path) -> None:
+    path = str(tmp_path / "db")
+    with kernels_alone():
+        db = eddyline.connect(path, heartbeat=None)
+        db.sql("CREATE STREAM roads (x INTEGER, time INTEGER) TIMESTAMP BY time")
+        db.stream("roads").push(
+            [{"_op": "#", "time": 1, "_tag": {"content": "Icy", "lifespan": 2}}, {"x": 1, "time": 1}]
+        )
+        assert "is in use by" in tags("roads", "--db", path).stderr
+        db.close()
+        done = tags("Roads", "--db", path, "--cloud", tmp_path / "cloud.png", "--format", "jsonl")
+        assert [(line["content"], line["rows"]) for line in map(json.loads, done.stdout.splitlines())] == [("Icy", 1)]
+        assert (tmp_path / "cloud.png").exists()
+        assert "did you mean roads?" in tags("road", "--db", path).stderr
+    assert "there is no database at" in tags("roads", "--db", tmp_path / "nowhere").stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_script_or_a_database_has_to_be_named(script: Path) -> None:
+    assert "name a script, or a database with --db" in tags("roads").stderr
+    assert "name a script, or a database with --db" in tags("roads", script, "--db", script.parent).stderr
 
 
 def test_a_stream_without_tags(script: Path) -> None:

@@ -160,8 +160,16 @@ def results(
 
 @app.command(epilog="Example: eddyline tags Patients examples/tags/patients.sql --cloud patients.png")
 def tags(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream of the script.", show_default=False)],
-    file: File,
+    stream: Annotated[
+        str, typer.Argument(metavar="STREAM", help="A stream of the script, or of the database.", show_default=False)
+    ],
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="The script; - reads it from stdin.", show_default=False)
+    ] = None,
+    db: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="The folder or URL of a database, instead of a script.", show_default=False),
+    ] = None,
     cloud: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw a tag cloud into this file.", show_default=False)
     ] = None,
@@ -169,13 +177,15 @@ def tags(
         Format, typer.Option("--format", help="A table for people, or one JSON object a line.")
     ] = Format.table,
 ) -> None:
-    """Run a script and list the tags of a stream: how many there are, and on how many rows.
+    """Run a script, or open a database, and list the tags of a stream: how many there are, and on how many rows.
 
     The answers of the script's queries are not printed.
     """
-    script = _script(file)
+    if (file is None) == (db is None):
+        raise typer.BadParameter("name a script, or a database with --db PATH")
+    script = None if file is None else _script(file)
     with answering_for(script):
-        show_tags(stream, script, format_, cloud)
+        show_tags(stream, script or str(db), format_, cloud)
 
 
 def _script(file: str) -> Script:

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from eddyline.cli.messages import say, say_warning
 from eddyline.cli.run import Format
 from eddyline.errors import SourceMissing, UnknownName, nearest
 from eddyline.output import JsonLines, Painter, Tables
 
+if TYPE_CHECKING:
+    from eddyline.database.statements import Definition
+
 #: how often a database is looked at for new answers
 _EVERY = 0.2
 #: of a million names, so many are compared with one that is unknown, and so many told
 _GUESSED, _NAMED = 10_000, 20
+
+
+def definitions_at(path: str) -> Sequence[Definition]:
+    """Of a database, which has some as soon as it is one."""
+    from eddyline.database.statements import StatementLog
+    from eddyline.log.storage import Storage
+
+    definitions = StatementLog(Storage(path)).read()
+    if not definitions:
+        raise SourceMissing(f"there is no database at {path}", hint="--db takes the path given to eddyline.connect")
+    return definitions
 
 
 def show_results(name: str, path: str, since: int, format_: Format, follow: bool, causes: bool = False) -> None:
@@ -24,13 +40,11 @@ def show_results(name: str, path: str, since: int, format_: Format, follow: bool
     """
     from eddyline.database.reader import ResultReader  # takes a moment to load, which --help must not
     from eddyline.database.sets import StandingByRecord
-    from eddyline.database.statements import QueryRecord, StatementLog
+    from eddyline.database.statements import QueryRecord
     from eddyline.log.storage import Storage
 
     def found() -> QueryRecord:
-        definitions = StatementLog(storage).read()
-        if not definitions:
-            raise SourceMissing(f"there is no database at {path}", hint="--db takes the path given to eddyline.connect")
+        definitions = definitions_at(path)
         standing = StandingByRecord(definitions, storage)
         query = standing.find(name)
         if query is None:
