@@ -23,7 +23,7 @@ import eddyline
 from bench.report import write_json
 from bench.tags.aims import aims
 from bench.tags.apart import beside, peak, untagged_sides
-from bench.tags.experiments import ALTERNATIVES, EXPERIMENTS, Cell, cells
+from bench.tags.experiments import ALTERNATIVES, EXPERIMENTS, JOIN, Cell, cells
 from bench.tags.plot import plot
 from bench.tags.report import show
 from bench.tags.sides import Running
@@ -34,6 +34,8 @@ RESULTS = Path(__file__).parents[1] / "results"
 SHARES = (0, 20, 40, 60, 80, 100)
 #: rows of the batches whose answers are compared row by row, and how many there are
 CHECKED = 5_000, 3
+#: batches before all that count
+_WARMING = 8
 #: seconds that looking at the memory of all sides takes, at one share
 _FOR_PEAK = 160
 SETTING = ("shares", "only", "rows", "settle", "batches", "minutes", "peaks")
@@ -103,6 +105,9 @@ def everything(options: argparse.Namespace, work: Path, step: Step) -> dict[str,
     asked = [cell for name in options.only for share in options.shares for cell in cells(name, share, western(share))]
     with eddyline.connect() as warm:  # starts Spark, which all others share
         results["spark"] = warm.spark.version
+        step("warming up")  # or the first cell would be measured while Java and its workers are young
+        for cell in cells(JOIN, 50, western(50)):
+            measured(cell, work / "warm", argparse.Namespace(**{**vars(options), "settle": 0, "batches": _WARMING}))
         for number, cell in enumerate(asked):
             step(f"{cell.experiment}, {cell.share} % tagged, by {cell.grain}")
             left = ends - time.monotonic()
@@ -137,9 +142,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--shares", type=_numbers, default=list(SHARES), help="percent that are tagged")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--rows", type=int, default=100_000, help="reports of a batch; of a tag join a tenth of them")
-    parser.add_argument("--settle", type=int, default=1, help="batches that are not counted")
-    parser.add_argument("--batches", type=int, default=5, help="that are counted, if there is time")
-    parser.add_argument("--minutes", type=float, default=18, help="in which it should be done, without --before")
+    parser.add_argument("--settle", type=int, default=2, help="batches that are not counted")
+    parser.add_argument("--batches", type=int, default=15, help="that are counted, if there is time")
+    parser.add_argument("--minutes", type=float, default=24, help="in which it should be done, without --before")
     parser.add_argument(
         "--peaks", type=_numbers, help="percent at which memory is looked at, in processes of their own"
     )
@@ -166,7 +171,7 @@ def steps_of(options: argparse.Namespace) -> int:
     cells_of = {name: 2 if name == ALTERNATIVES else 1 for name in options.only}
     memory = 8 * len(set(options.peaks) & set(options.shares)) if ALTERNATIVES in options.only else 0
     steps = len(options.shares) * sum(cells_of.values()) + memory
-    return steps + ((1 + len(untagged_sides())) if options.before else 0)
+    return 1 + steps + ((1 + len(untagged_sides())) if options.before else 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
