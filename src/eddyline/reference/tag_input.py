@@ -9,6 +9,7 @@ from typing import Any
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag, wrong_content
+from eddyline.algebra.tag_json import why_not_taken
 from eddyline.errors import InvalidTag, nearest
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
@@ -22,8 +23,12 @@ _UNIT_MICROS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
 }
-#: a sum of two of these is far from where 64 bits end
+#: of ticks and of indexes: a sum of two of these is far from where 64 bits end
 _LONGEST = 10**18
+#: more digits are more than that anyway, and Python does not read thousands of them
+_DIGITS = 40
+#: how much of what is wrong a reason shows
+_SHOWN = 100
 #: a list of tuples is held in memory with its tag; whoever means more than this means all
 _MOST_TUPLES = 100_000
 
@@ -42,6 +47,9 @@ def tick_tag(
 
     Only `content` must be there. Raises `InvalidTag`.
     """
+    problem = why_not_taken(fields)
+    if problem is not None:
+        raise InvalidTag(problem)
     _no_others(fields, _FIELDS, "a tag")
     content = fields.get("content")
     if not isinstance(content, str) or not content.strip():
@@ -102,7 +110,7 @@ def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
     if isinstance(lifespan, int) and not isinstance(lifespan, bool):
         ticks = lifespan
     elif isinstance(lifespan, str) and (match := re.fullmatch(r"\s*([+-]?\d+)\s*([A-Za-z]*)\s*", lifespan)):
-        number, unit = int(match[1]), match[2].lower()
+        number, unit = int(match[1][:_DIGITS]), match[2].lower()
         if unit in _UNIT_MICROS:
             ticks = -(-number * _UNIT_MICROS[unit] // tick_micros)
         elif unit in ("", "tick", "ticks"):
@@ -180,9 +188,11 @@ def _span(item: Any) -> tuple[int, int]:
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(item))
     if match is None:
         raise InvalidTag(f"applies_to.tuples lists indexes such as [17] or '1-3,5', not {_shown(item)}")
-    first, last = int(match[1]), int(match[2] or match[1])
+    first, last = (int(digits[:_DIGITS]) for digits in (match[1], match[2] or match[1]))
     if first < 1 or last < first:
         raise InvalidTag(f"no tuples have the indexes {_shown(item)}; the first tuple of a stream has index 1")
+    if last > _LONGEST:
+        raise InvalidTag(f"no tuples have the indexes {_shown(item)}: no stream goes beyond {_LONGEST}")
     return first, last
 
 
@@ -245,6 +255,8 @@ def _compiled(pattern: str, where: str) -> re.Pattern[str]:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
         raise InvalidTag(f"{where}: {_shown(pattern)} is not a regular expression: {error}") from None
+    except (OverflowError, RecursionError):  # of a number of repetitions, and of groups in groups
+        raise InvalidTag(f"{where}: {_shown(pattern)} is too large for a regular expression") from None
 
 
 def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
@@ -256,4 +268,5 @@ def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> 
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else repr(value)
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
