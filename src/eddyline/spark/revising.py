@@ -81,7 +81,7 @@ def take_back(engine: Engine, extent: Extent, withdrawal: Withdrawal, schema: Sc
     """
     where = withdrawal.condition
     if where is not None:
-        check(where)
+        check(where, schema)
     what = Detached.of(withdrawal, extent.name, extent.schema)
     text = detach_text(what, None if where is None else (where, schema))
     return _until_done(engine, Revision(extent, schema, where, None, 1, TakingBack(what, text)))
