@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
-from eddyline.algebra.tag_places import number_of, told_apart
+from eddyline.algebra.tag_places import has_room, no_room, number_of, told_apart
 from eddyline.catalog.extent import Extent
 from eddyline.errors import InvalidTag
 from eddyline.log.carried import Carried, numbered, told_by
@@ -175,6 +175,8 @@ class TaggedStream:
             return None
         ticks = tags.tags.tick.to_numpy() if tags.tags.tick.null_count == 0 else tick[tags.before]
         lasts = index[tags.before] - 1
+        if not self._has_room(int(lasts[0])):
+            return None
         run = Run(0, len(tags), ticks, lasts, self._between(int(lasts[0])))
         silent = isolated.silent(run, tick)
         carried, told = isolated.carried(run, 0, len(stretch), tick, silent), isolated.told(run, silent)
@@ -266,7 +268,8 @@ class TaggedStream:
         while at < len(places):
             end = isolated.end_of_run(at)
             behind = int(upto[end]) if end < len(places) else len(stretch)
-            if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind)):
+            alone = isolated.simple[at] and self._has_room(int(lasts[at]))
+            if alone and self._coverage.is_without(stretch.slice(done, behind)):
                 run = Run(at, end, ticks[at:end], lasts[at:end], self._between(int(lasts[at])))
                 if not again:
                     silent = isolated.silent(run, tick)
@@ -281,7 +284,10 @@ class TaggedStream:
                 done = int(upto[at])
             tag, stands = None, (int(ticks[at]), int(lasts[at]))
             try:
-                number = number_of(stands[1], self._between(stands[1]))
+                between = self._between(stands[1])
+                if not again and not has_room(between):
+                    raise no_room()
+                number = number_of(stands[1], between)
                 if (text := texts[at].as_py()) is None:
                     said, place = (tags[name][at].as_py() for name in (MARKS, PLACES))
                     (mark,) = told_apart(said, place, *stands)
@@ -316,6 +322,10 @@ class TaggedStream:
         except InvalidTag:
             return None
         return said_by(tag, tag.applies_to.positions(self._extent.schema), _following(fields))
+
+    def _has_room(self, last: int) -> bool:
+        """Whether another tag can stand behind a tuple."""
+        return last != self._last or has_room(self._since + 1)
 
     def _between(self, last: int) -> int:
         """How many tags there have been behind a tuple before another one."""
