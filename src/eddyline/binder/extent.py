@@ -10,6 +10,7 @@ from eddyline.binder.duration import duration_ticks, interval_ticks, text_in_tic
 from eddyline.binder.expression import data_type, position_of
 from eddyline.binder.function import Load
 from eddyline.binder.lookup import LOOKUP, bind_lookup
+from eddyline.binder.output import OWN
 from eddyline.catalog.catalog import Catalog
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, InvalidDefinition, TypeMismatch, UnknownColumn, nearest
@@ -17,7 +18,8 @@ from eddyline.language import syntax
 
 #: ticks are integers of 64 bits
 _LONGEST = 2**63 - 1
-RESERVED = ("_op", "_ref", "_tag")
+#: what rows say beside their values, and what is kept beside them
+RESERVED = ("_op", "_ref", "_tag", *OWN)
 
 
 def bind_extent(node: syntax.Extent, catalog: Catalog, load: Load) -> Extent | None:
