@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
@@ -39,6 +40,8 @@ from eddyline.sources.tags_beside import TagsBeside
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+#: that of one that need not wait: what is in the log in the end is the tag
+_AT_ONCE = "TAG "
 #: what stands in place of it where an attachment has become a tag
 _MADE = "MADE"
 _NO_TEXT = pa.scalar(None, pa.string())
@@ -71,19 +74,14 @@ def attachment_text(tagger: Tagger) -> str:
 
 
 def tag_text(tagger: Tagger) -> str:
-    """An ad hoc tag that stands where the clock stands, as a source would say it."""
-    spec = tagger.tag
-    on = {"attributes": list(spec.attributes)} if spec.attributes is not None else None
-    value = {
-        "content": spec.content,
-        "sign": spec.sign,
-        "lifespan": spec.lifespan,
-        "mode": spec.mode,
-        "tagger": tagger.tagger,
-        "type": spec.type,
-        "applies_to": None if on is None else {**on, "value": spec.by_value},
-    }
-    return json.dumps({name: each for name, each in value.items() if each is not None})
+    """An ad hoc tag that stands where the clock stands."""
+    return _AT_ONCE + json.dumps({"spec": asdict(tagger.tag), "tagger": tagger.tagger})
+
+
+def _spec(value: Mapping[str, Any]) -> TagSpec:
+    spec = dict(value["spec"])
+    spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
+    return TagSpec(**spec)
 
 
 def _packed(where: Any) -> str | None:
@@ -314,7 +312,7 @@ class TaggedStream:
         return [self._words[text] for text in texts]
 
     def _understood(self, text: str) -> Said | None:
-        if text.startswith((_ATTACHED, DETACH)):
+        if text.startswith((_ATTACHED, _AT_ONCE, DETACH)):
             return None
         fields = json.loads(text)
         try:
@@ -338,19 +336,23 @@ class TaggedStream:
         if text.startswith(DETACH):
             self._coverage.detach(detachment(text, self._reading.condition))
             return None
-        if not text.startswith(_ATTACHED):
+        if text.startswith(_ATTACHED):
+            value = json.loads(text.removeprefix(_ATTACHED))
+            condition = None
+            if value["where"] is not None:
+                where, schema = pickle.loads(base64.b64decode(value["where"]))
+                condition = self._reading.condition(where, schema)
+            self._coverage.attach(Attachment(_spec(value), value["tagger"], number, condition))
+            return None
+        if text.startswith(_AT_ONCE):
+            value = json.loads(text.removeprefix(_AT_ONCE))
+            spec = _spec(value)
+            type_ = spec.type or shipped().classify(spec.content)
+            tag = spec.tag(self._extent.name, value["tagger"], tick, type_, number)
+        else:
             tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
-            self._coverage.arrive(tag)
-            return tag
-        value = json.loads(text.removeprefix(_ATTACHED))
-        spec = dict(value["spec"])
-        spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
-        condition = None
-        if value["where"] is not None:
-            where, schema = pickle.loads(base64.b64decode(value["where"]))
-            condition = self._reading.condition(where, schema)
-        self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
-        return None
+        self._coverage.arrive(tag)
+        return tag
 
     def _of_all(self, rows: pa.Table, kinds: _Kinds, new: Carried, told: Carried, state: StreamState) -> Carried:
         """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag, wrong_content
+from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, USER, Applicability, TickTag, wrong_content
 from eddyline.algebra.tag_json import why_not_taken
 from eddyline.errors import InvalidTag, nearest
 
@@ -42,9 +42,11 @@ def tick_tag(
     dictionary: Dictionary,
     number: int,
     last: int,
+    taggers: Collection[str] = (),
 ) -> TickTag:
     """The tick-tag that stands in `stream` at `tick`, behind the tuple `last`; `tick_micros` is the length of a tick.
 
+    A source names none of the system's `taggers`, in lower case: it could take back what they say, or speak for them.
     Only `content` must be there. Raises `InvalidTag`.
     """
     problem = why_not_taken(fields)
@@ -60,7 +62,7 @@ def tick_tag(
     return TickTag(
         content=content,
         applies_to=_applicability(fields.get("applies_to"), stream, schema, last),
-        tagger=_tagger(fields.get("tagger"), stream),
+        tagger=_tagger(fields.get("tagger"), stream, taggers),
         timestamp=tick,
         type=_type(fields.get("type")) or dictionary.classify(content),
         sign=_sign(fields.get("sign")),
@@ -94,12 +96,17 @@ def _type(type_: Any) -> str | None:
     return type_.strip().lower()
 
 
-def _tagger(tagger: Any, stream: str) -> str:
+def _tagger(tagger: Any, stream: str, others: Collection[str]) -> str:
     if tagger is None:
         return stream
     if not isinstance(tagger, str) or not tagger.strip():
         raise InvalidTag(f"a tagger is a name, not {_shown(tagger)}")
-    return tagger.strip()
+    name = tagger.strip()
+    if name.lower() == USER:
+        raise InvalidTag(f"{name} is the tagger of statements, and no source names it")
+    if name.lower() in others:
+        raise InvalidTag(f"{name} is the tagger of a query, and no source names it")
+    return name
 
 
 def _lifespan(lifespan: Any, tick_micros: int) -> int | None:

@@ -110,7 +110,15 @@ class Inflow:
         if not has_room(between := self._between(extent.name)):
             raise no_room()
         tag = tick_tag(
-            arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1, last
+            arrival.tag or {},
+            extent.name,
+            extent.schema,
+            tick,
+            self._tick_micros,
+            known,
+            self._tags + 1,
+            last,
+            self.feed.taggers.names,
         )
         self._behind[extent.name] = last, between + 1
         self._tags += 1
