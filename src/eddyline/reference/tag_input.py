@@ -11,6 +11,7 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, USER, Applicability, TickTag, wrong_content
 from eddyline.algebra.tag_json import why_not_taken
 from eddyline.errors import InvalidTag, nearest
+from eddyline.reference.tag_pattern import compiled, shown
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
 _APPLIES_TO = ("stream", "tuples", "next", "attributes", "value", "values")
@@ -27,8 +28,6 @@ _UNIT_MICROS = {
 _LONGEST = 10**18
 #: more digits are more than that anyway, and Python does not read thousands of them
 _DIGITS = 40
-#: how much of what is wrong a reason shows
-_SHOWN = 100
 #: a list of tuples is held in memory with its tag; whoever means more than this means all
 _MOST_TUPLES = 100_000
 
@@ -158,7 +157,7 @@ def _check_stream(given: Any, stream: str) -> None:
         return
     if not isinstance(given, str):
         raise InvalidTag(f"applies_to.stream is a name or a pattern, not {_shown(given)}")
-    pattern = _compiled(given, "applies_to.stream")
+    pattern = compiled(given, "applies_to.stream")
     if given.lower() != stream.lower() and not pattern.fullmatch(stream):
         raise InvalidTag(f"the tag is for stream {given}, but it stands in {stream}")
 
@@ -232,7 +231,7 @@ def _without_value(name: str) -> str:
 
 
 def _attribute_pattern(given: str, schema: Schema) -> str:
-    pattern = _compiled(given, "applies_to.attributes")
+    pattern = compiled(given, "applies_to.attributes")
     if not any(pattern.fullmatch(name) for name in schema.names):
         raise InvalidTag(f"no attribute matches {_shown(given)}; there are {', '.join(schema.names)}")
     return given
@@ -245,7 +244,7 @@ def _values(value: Any, values: Any) -> tuple[bool, str | None]:
             raise InvalidTag(f"applies_to.values is a pattern, not {_shown(values)}")
         if not isinstance(value, bool | None):
             raise InvalidTag("applies_to has both a value and a pattern of values")
-        _compiled(values, "applies_to.values")
+        compiled(values, "applies_to.values")
         return bool(value), values
     if value is None or isinstance(value, bool):
         return bool(value), None
@@ -257,15 +256,6 @@ def _values(value: Any, values: Any) -> tuple[bool, str | None]:
     return True, re.escape(str(value)) + (r"(\.0+)?" if isinstance(value, int) else "")
 
 
-def _compiled(pattern: str, where: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise InvalidTag(f"{where}: {_shown(pattern)} is not a regular expression: {error}") from None
-    except (OverflowError, RecursionError):  # of a number of repetitions, and of groups in groups
-        raise InvalidTag(f"{where}: {_shown(pattern)} is too large for a regular expression") from None
-
-
 def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for name in given:
         if name not in known:
@@ -275,5 +265,4 @@ def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> 
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return "nothing" if value is None else shown(value)
