@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from eddyline.kernels.conditions import satisfied
+from eddyline.kernels.conditions import satisfied, why_not_asked
 
 
 def test_unknown_and_what_overflows_do_not_hold() -> None:
@@ -12,3 +12,10 @@ def test_unknown_and_what_overflows_do_not_hold() -> None:
     assert satisfied(rows, "c0 * c0 > c1").tolist() == [False, True, False, False]
     assert satisfied(rows.slice(1), "c0 * c0 > c1").tolist() == [True, False, False]
     assert satisfied(rows, "c0 > c1").tolist() == [True, False, False, False]
+
+
+def test_what_the_kernel_cannot_take_at_all_holds_nowhere() -> None:
+    rows = pa.table({"x": pa.array([1, 2], pa.int32())})
+    assert satisfied(rows, "c0 = 'a' AND c7 > 1").tolist() == [False, False]
+    assert why_not_asked(rows.slice(0, 0), "c7 > 1") is not None
+    assert why_not_asked(rows.slice(0, 0), "c0 * c0 > 2147483647 + c0") is None

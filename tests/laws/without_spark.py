@@ -76,7 +76,7 @@ def _taken_back(
     )
     if revision.where is not None and table.num_rows:
         table = table.filter(pa.array(condition(revision.where, revision.schema)(given)))
-    return list(made_by_task(table.sort_by("_index").to_batches(), statement, 0))
+    return list(made_by_task(table.sort_by("_index").to_batches(), statement))
 
 
 def _tagged_tuples(engine: Engine, log: Log) -> list[dict[str, Any]]:

@@ -26,6 +26,6 @@ def updated(storage: Storage, journal: Journal, ingest: Ingest, extent: Extent, 
     old = old.filter(reach).select([INDEX, TICK, *schema.names])
     names = [f"n{i}" for i in range(len(schema))]
     both = old.join(new.select([INDEX, *schema.names]).rename_columns([INDEX, *names]), INDEX).sort_by(INDEX)
-    first = ingest.reserve(extent.name, 2 * both.num_rows)
-    statement = Statement(extent, storage.root, journal.number + 1, horizon, first, 2 * both.num_rows, SECOND)
-    return ingest.take_revisions(extent, list(made_by_task(both.to_batches(), statement, 0)), changes_keys=True)
+    base = ingest.reserve(extent.name, 2 * state.last_index) - 2
+    statement = Statement(extent, storage.root, journal.number + 1, horizon, base, SECOND)
+    return ingest.take_revisions(extent, list(made_by_task(both.to_batches(), statement)), changes_keys=True)

@@ -8,7 +8,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from eddyline.sources.listed import ANY_NEXT, ANY_STRETCH, listed_in
+from eddyline.sources.listed import ANY_NEXT, ANY_STRETCH, listed_before, listed_in
 
 _RIGHT = re.compile(r'(.*)"tuples"\s*:\s*"([1-9]\d{0,14})-([1-9]\d{0,14})"(.*)', re.DOTALL)
 
@@ -54,3 +54,16 @@ def test_who_says_more_is_left_alone() -> None:
     found = listed_in(pa.array(texts))
     assert found.words.to_pylist() == texts
     assert found.first.tolist() == found.last.tolist() == [-1, -1, -1]
+
+
+def test_a_program_may_write_the_next_texts_where_the_last_ones_were() -> None:
+    one, other = (f'{{"content": "{word}", "applies_to": {{"next": {many}}}}}'.encode() for word, many in ["a2", "b7"])
+    memory, offsets = bytearray(one), pa.array([0, len(one)], pa.int32()).buffers()[1]
+
+    def texts() -> pa.Array:
+        return pa.StringArray.from_buffers(1, offsets, pa.py_buffer(memory))
+
+    assert listed_in(texts()).last.tolist() == listed_before(texts()).last.tolist() == [2]
+    memory[:] = other
+    assert listed_in(texts()).last.tolist() == listed_before(texts()).last.tolist() == [7]
+    assert listed_before(pa.array([one.decode()])).last.tolist() == [2]

@@ -105,7 +105,7 @@ def _logged(
         storage,
         journal,
         lambda reject: set_aside.append((reject.file, reject.reason)),
-        reading=Understanding(lambda: 10**6, shipped),
+        reading=Understanding(lambda: 10**6, shipped, frozenset),
     )
     schema = pa.schema([("v", pa.int32()), ("t", pa.int64()), ("_op", pa.string()), ("_tag", pa.string())])
     for batch in batches:

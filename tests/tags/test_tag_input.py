@@ -141,3 +141,21 @@ def test_whatever_a_source_sends_is_a_tag_or_is_refused_with_a_reason(fields: di
         tick_tag({"content": "x", **fields, "applies_to": where}, "Patients", PATIENTS, 0, SECOND, shipped(), 0, 0)
     except InvalidTag as refused:
         assert refused.message
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+b", "(a|ab|b)*c", "((a?)b?)+", "(?:x{1,5}){3,9}", "((a+){4}){4}", "(?:(\\w+) ?)*!"]
+)
+@pytest.mark.parametrize("where", ["values", "attributes", "stream"])
+def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str, where: str) -> None:
+    with pytest.raises(
+        InvalidTag, match=f"{where}: .* repeats what can match in several ways, which may take for ever"
+    ):
+        applied(**{where: pattern})
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a+b*", "(ab)+", "([ab]c)*", "([0-9]{1,3}[.]){3}[0-9]{1,3}", "(x|yz)?", "([0-9]{3}-)+"]
+)
+def test_a_pattern_that_repeats_what_matches_in_one_way_is_taken(pattern: str) -> None:
+    assert applied(values=pattern).values == pattern

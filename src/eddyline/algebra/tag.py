@@ -16,6 +16,8 @@ from eddyline.errors import InvalidAlgebra, InvalidTag
 OVERWRITE, COMBINE = "O", "C"
 #: a tag is a label, which is kept and sent with every tuple that it covers; who has more to say has a text
 MAX_CONTENT = 1_000
+#: the tagger of statements, which no stream and no query is called, and no source names
+USER = "user"
 TYPES = ("objective", "subjective", "physical", "acronym", "junk")
 
 

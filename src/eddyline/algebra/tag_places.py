@@ -19,10 +19,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eddyline.algebra.marks import Marks, MarkText, read, written
+from eddyline.errors import InvalidTag
 
 #: bits of a tag's number for how many tags came between the tuple before it and the tag
 TAGS_BETWEEN = 20
 _MASK = (1 << TAGS_BETWEEN) - 1
+#: so many tags can stand in front of one tuple
+MOST_BETWEEN = 1 << TAGS_BETWEEN
 #: of the tag right in front of a tuple
 USUAL = "0:1:0"
 #: the same as the tag tells it
@@ -46,6 +49,16 @@ class TagPlace(NamedTuple):
 def number_of(last: int, between: int) -> int:
     """The number of a tag behind the tuple `last`, with so many tags between."""
     return (last << TAGS_BETWEEN) + between
+
+
+def has_room(between: int) -> bool:
+    """Whether another tag can stand behind a tuple and so many tags: one more would have the number of the next."""
+    return between < MOST_BETWEEN
+
+
+def no_room() -> InvalidTag:
+    """What is wrong with a tag that finds no room."""
+    return InvalidTag(f"{MOST_BETWEEN} tags stand in front of the next row already, and more have no place there")
 
 
 def last_before(number: int) -> int:

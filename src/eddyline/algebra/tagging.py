@@ -43,6 +43,11 @@ class Taggers:
         """Those that somebody tags now."""
         return [stream for stream, taggers in self._on.items() if any(tagger.until is None for tagger in taggers)]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all that stand or stood, in lower case."""
+        return frozenset(tagger.tagger.lower() for taggers in self._on.values() for tagger in taggers)
+
     def of(self, stream: str) -> tuple[Tagger, ...]:
         """All that stand or stood on a stream."""
         return self._on.get(stream, ())

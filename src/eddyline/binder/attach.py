@@ -11,6 +11,7 @@ from eddyline.algebra.node import StreamOp
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
 from eddyline.algebra.tag import (
+    USER,
     Tagger,
     TagSpec,
     wrong_content,
@@ -23,14 +24,13 @@ from eddyline.catalog.catalog import TAGS, BoundQuery, Catalog
 from eddyline.catalog.extent import Extent
 from eddyline.errors import (
     EddylineError,
+    InvalidDefinition,
     InvalidTag,
     NotSupported,
     UnknownExtent,
     nearest,
 )
 from eddyline.language import syntax
-
-USER = "user"
 
 
 def bind_attach(node: syntax.AttachTag, env: Environment, tagger: str) -> tuple[Extent, Tagger]:
@@ -168,5 +168,7 @@ def _lifespan(node: exp.Expr | None, tick_micros: int) -> int | None:
 
 def bind_continuous(node: syntax.AttachTag, env: Environment, name: str) -> tuple[Extent, Tagger, BoundQuery]:
     """A continuous tagging query: its answer is the stream with its tags."""
+    if name.lower() == USER:
+        raise InvalidDefinition(f"{USER} is the tagger of statements", position_of(node), "give the query another name")
     extent, tagger = bind_attach(node, env, name)
     return extent, tagger, BoundQuery(tagger, TAGS, extent.schema.names, False, (extent.name,))

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.stream import StreamReceive
-from eddyline.algebra.tag import Withdrawal
-from eddyline.binder.attach import USER, content_of, target_of
+from eddyline.algebra.tag import USER, Withdrawal
+from eddyline.binder.attach import content_of, target_of
 from eddyline.binder.expression import bind_predicate, position_of
 from eddyline.binder.scope import FromScope, Relation
 from eddyline.catalog.catalog import Catalog

@@ -5,11 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.tag import USER
 from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
 from eddyline.binder.duration import duration_ticks, interval_ticks, text_in_ticks
 from eddyline.binder.expression import data_type, position_of
 from eddyline.binder.function import Load
 from eddyline.binder.lookup import LOOKUP, bind_lookup
+from eddyline.binder.output import OWN
 from eddyline.catalog.catalog import Catalog
 from eddyline.catalog.extent import SENSED, STORED, Extent
 from eddyline.errors import DuplicateName, InvalidDefinition, TypeMismatch, UnknownColumn, nearest
@@ -17,7 +19,8 @@ from eddyline.language import syntax
 
 #: ticks are integers of 64 bits
 _LONGEST = 2**63 - 1
-RESERVED = ("_op", "_ref", "_tag")
+#: what rows say beside their values, and what is kept beside them
+RESERVED = ("_op", "_ref", "_tag", *OWN)
 
 
 def bind_extent(node: syntax.Extent, catalog: Catalog, load: Load) -> Extent | None:
@@ -29,6 +32,12 @@ def bind_extent(node: syntax.Extent, catalog: Catalog, load: Load) -> Extent | N
         raise DuplicateName(f"{name} exists already", position_of(node.this))
     schema = _schema(node)
     kind = node.args["kind"]
+    if kind != STORED and name.lower() == USER:
+        raise InvalidDefinition(
+            f"no stream is called {name}: tags in it would be by the tagger of statements",
+            position_of(node.this),
+            "give the stream another name",
+        )
     extent = Extent(
         name=name,
         kind=kind,

@@ -10,6 +10,11 @@ from sqlglot import exp
 
 from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.naming import spark_name
+from eddyline.binder.position import position_of
+from eddyline.errors import InvalidDefinition
+
+#: the columns that logs and answers have beside those of the user, and that of the tags that plans carry
+OWN = ("_seq", "_index", "_tick", "_diff", "_tags", "_tag_places", "_batch", "$tags")
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ def output_names(items: Sequence[Item]) -> list[str]:
     taken: set[str] = set()
     for item in items:
         name = item.name
+        if name.lower() in OWN:
+            raise InvalidDefinition(f"{name} is a reserved column", position_of(item.node), "give it another name")
         collides = count[name.lower()] > 1 and item.alias is None
         if collides and isinstance(item.expr, Column) and labels[item.expr.label.lower()] == 1:
             name = item.expr.label

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from eddyline.algebra.tag import Tagger
+from eddyline.algebra.tag import USER, Tagger
 from eddyline.algebra.types import DataType
 from eddyline.algebra.user_function import UserFunction
-from eddyline.binder.attach import USER, bind_attach, bind_continuous
+from eddyline.binder.attach import bind_attach, bind_continuous
 from eddyline.binder.connection import Connect, Disconnect, ShowPoints, bind_point, bound_drop, check_free, shown
 from eddyline.binder.data import Insert as Insert
 from eddyline.binder.data import Revise as Revise

@@ -107,7 +107,11 @@ class Core:
                 self.now,
                 pace=pace,
                 policy=Policy(),
-                reading=Understanding(lambda: known.catalog.tick_micros, lambda: known.catalog.dictionary),
+                reading=Understanding(
+                    lambda: known.catalog.tick_micros,
+                    lambda: known.catalog.dictionary,
+                    lambda: self.engine.executor.taggers.names,
+                ),
             )
             for definition in definitions:
                 self._replay(definition)

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,9 +22,27 @@ def satisfied(rows: pa.Table, condition: str) -> Any:
     Those of which it is unknown do not, nor those for which the kernel cannot compute it (an overflow, for one): nobody
     stands behind it here, and rows must come in.
     """
+    for form in ("{}", "TRY({})"):
+        try:
+            return _asked(rows, condition, form)
+        except duckdb.Error:
+            continue
+    return np.zeros(rows.num_rows, np.bool_)
+
+
+def why_not_asked(nothing: pa.Table, condition: str) -> str | None:
+    """Why the kernel cannot ask a condition of any rows; None if it can. `nothing` has their columns, and no rows."""
+    try:
+        _asked(nothing, condition, "{}")
+    except duckdb.Error as problem:
+        return str(problem)
+    return None
+
+
+def _asked(rows: pa.Table, condition: str, form: str) -> Any:
     global _kernel
     named = rows.rename_columns([f"c{place}" for place in range(rows.num_columns)])
-    text = kernel_sql(f"{condition} AS holds")[0].removesuffix(" AS holds")
+    text = form.format(kernel_sql(f"{condition} AS holds")[0].removesuffix(" AS holds"))
     with _asking:
         if _kernel is None:
             _kernel = duckdb.connect()
@@ -32,8 +51,6 @@ def satisfied(rows: pa.Table, condition: str) -> Any:
         _kernel.register("arriving", named)
         try:
             found = _kernel.sql(f"SELECT {text} AS holds FROM arriving").to_arrow_table()
-        except duckdb.Error:
-            found = _kernel.sql(f"SELECT TRY({text}) AS holds FROM arriving").to_arrow_table()
         finally:
             _kernel.unregister("arriving")
     return pc.fill_null(found.column("holds"), False).to_numpy()

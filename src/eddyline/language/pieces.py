@@ -22,8 +22,8 @@ _PLAIN = re.compile(
     rf"(?P<body>SELECT\b(?>[^;{{}}\"`\\'/\-]++|{_STRING}|-(?!-)|/(?!\*))*+))(?:;|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-#: words with which semicolons, or what is behind a backslash, may mean something else
-_SPECIAL = re.compile(r"\b(?:FOR|ESCAPE|HISTORY)\b", re.IGNORECASE)
+#: words with which semicolons, or what is behind a backslash, may mean something else, and what is in no statement
+_SPECIAL = re.compile(r"\b(?:FOR|ESCAPE|HISTORY)\b|[\ud800-\udfff]", re.IGNORECASE)
 _WITH_MARKS = re.compile(rf"{_STRING}|\"[^\"\\]*+\"|`[^`]*+`|--[^\n]*+|/\*.*?\*/|['\"`\\;(){{}}\[\]]", re.DOTALL)
 _CONSTANT = re.compile(rf"({_STRING}|(?<![\w.])\d++(?:\.\d++)?+(?![\w.]))")
 #: the text between the constants, the kinds of these, and which of them are the same

@@ -40,6 +40,11 @@ class Chunk:
 
 def tokenize(text: str) -> list[Token]:
     """All tokens of a script; raises `SyntaxProblem` for text that cannot even be cut into tokens."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:  # no engine takes such a text, and the log and the catalog cannot keep it
+        at = Position(problem.start, problem.start + 1)
+        raise SyntaxProblem(f"half of a surrogate pair, U+{ord(text[at.start]):X}, is no character", at) from None
     prepared = _DECREMENT.sub(lambda m: f"{m[1]}{m[2]}{DECREMENT}", text)
     try:
         return list(Tokenizer(dialect=Spark()).tokenize(prepared))

@@ -22,7 +22,7 @@ from eddyline.algebra.marks import GIVEN, MarkText, read
 from eddyline.algebra.tag import TickTag
 from eddyline.algebra.tag_places import HERE
 from eddyline.log.carried import Carried, chosen, no_texts, numbered
-from eddyline.sources.listed import listed_in
+from eddyline.sources.listed import listed_before
 
 Array = Any
 #: so many codes are looked up in an array
@@ -108,7 +108,7 @@ class Isolated:
     ) -> Isolated:
         """Of tags as they came."""
         each = numbered(texts)
-        words, begin, end = listed_in(each.dictionary)
+        words, begin, end = listed_before(each.dictionary)
         said = understood(words.dictionary.to_pylist())
         codes = (pc.fill_null(each.indices, -1) if each.null_count else each.indices).to_numpy(zero_copy_only=False)
         which = np.append(words.indices.to_numpy(zero_copy_only=False), -1).astype(np.int64)[codes]

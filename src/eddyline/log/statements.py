@@ -44,8 +44,7 @@ class Statement:
     root: str  # of the storage
     entry: int  # none before it can name what is written
     horizon: int | None
-    first: int  # the place in the log that was set free for the first row of the first task …
-    places: int  # … and how many each task has
+    base: int  # two places in the log are set free for each tuple, this and twice its index from the beginning
     tick_micros: int
     detached: Detached | None = None  # of a DETACH: tuples are replaced by themselves without these tags
 
@@ -61,21 +60,20 @@ class Made:
     without: str | None = None  # a column that would be NULL and must not: the time, or one of the key
 
 
-def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement, task: int) -> Iterator[Made]:
+def made_by_task(batches: Iterable[pa.RecordBatch], statement: Statement) -> Iterator[Made]:
     """Write revisions of tuples: `_index`, `_tick` and the values of each; then, if it is replaced, the new ones.
 
-    Behind them may be the marks of a tuple and where its tags stand, which it keeps.
+    Behind them may be the marks of a tuple and where its tags stand, which it keeps. The places of the rows follow from
+    the tuples, whichever task has them, and however often.
     """
-    place = statement.first + task * statement.places
     for found in tables_of(batches, _TUPLES):
         if statement.detached is None:
-            yield from _made(found, statement, place)
+            yield from _made(found, statement)
         else:
-            yield from _without_tags(found, statement, statement.detached, place)
-        place += 2 * found.num_rows
+            yield from _without_tags(found, statement, statement.detached)
 
 
-def _without_tags(found: pa.Table, statement: Statement, detached: Detached, place: int) -> Iterator[Made]:
+def _without_tags(found: pa.Table, statement: Statement, detached: Detached) -> Iterator[Made]:
     """Tuples that carry what is taken back, once with it and once without; others stay as they are."""
     before = [found.column(name).combine_chunks() for name in (MARKS, PLACES)]
     after = detached.texts_after(*before)
@@ -84,7 +82,7 @@ def _without_tags(found: pa.Table, statement: Statement, detached: Detached, pla
     if not found.num_rows:
         return
     values, tick = _values(found, 2, arrow_schema(statement.extent.schema)), found.column(1).to_numpy()
-    table = _rows(found.column(0).to_numpy(), [tick, tick], [values, values], place)
+    table = _rows(found.column(0).to_numpy(), [tick, tick], [values, values], statement.base)
     order = np.arange(2 * found.num_rows).reshape(2, found.num_rows).T.ravel()
     for name, was, becomes in zip((MARKS, PLACES), before, after, strict=True):
         both = pa.concat_arrays([was.filter(changed), becomes.filter(changed)])
@@ -94,7 +92,7 @@ def _without_tags(found: pa.Table, statement: Statement, detached: Detached, pla
     yield Made(replace(segment, only_marks=True), spans_of(table.column(TICK)))
 
 
-def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
+def _made(found: pa.Table, statement: Statement) -> Iterator[Made]:
     extent = statement.extent
     schema = arrow_schema(extent.schema)
     width = len(schema)
@@ -121,7 +119,7 @@ def _made(found: pa.Table, statement: Statement, place: int) -> Iterator[Made]:
     if not found.num_rows:
         return
     versions = [_values(found, 2 + width * n, schema) for n in range(len(ticks))]
-    table = _rows(found.column(0).to_numpy(), ticks, versions, place)
+    table = _rows(found.column(0).to_numpy(), ticks, versions, statement.base)
     if MARKS in found.column_names and found.column(MARKS).null_count < found.num_rows:
         each = pa.array(np.repeat(np.arange(found.num_rows), len(versions)))
         carried = Carried(numbered(found.column(MARKS)), numbered(found.column(PLACES))).take(each)
@@ -159,12 +157,12 @@ def late_rows(storage: Storage, made: Sequence[Made]) -> Iterator[tuple[int, int
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _rows(index: Array, ticks: Sequence[Array], versions: Sequence[pa.Table], place: int) -> pa.Table:
+def _rows(index: Array, ticks: Sequence[Array], versions: Sequence[pa.Table], base: int) -> pa.Table:
     """The rows of the log: of each tuple the version that goes and, behind it, the one that comes."""
     each, count = len(versions), len(index)
     order = np.arange(each * count).reshape(each, count).T.ravel()
     return log_table(
-        seq=place + np.arange(each * count),
+        seq=base + np.repeat(2 * index, each) + np.tile(np.arange(each), count),
         index=np.repeat(index, each),
         tick=np.concatenate(ticks)[order],
         diff=np.tile([-1, 1][:each], count),

@@ -19,11 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.marks import GIVEN, mark_of
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Tagger, TagSpec, TickTag
-from eddyline.algebra.tag_places import number_of, told_apart
+from eddyline.algebra.tag_places import has_room, no_room, number_of, told_apart
 from eddyline.catalog.extent import Extent
 from eddyline.errors import InvalidTag
 from eddyline.log.borne import TagKey
@@ -42,6 +43,8 @@ from eddyline.sources.tags_beside import TagsBeside
 Array = Any
 #: what the text of an attachment in the log begins with; that of a source's tag is JSON
 _ATTACHED = "ATTACH "
+#: that of one that need not wait: what is in the log in the end is the tag
+_AT_ONCE = "TAG "
 #: what stands in place of it where an attachment has become a tag
 _MADE = "MADE"
 _NO_TEXT = pa.scalar(None, pa.string())
@@ -74,19 +77,14 @@ def attachment_text(tagger: Tagger) -> str:
 
 
 def tag_text(tagger: Tagger) -> str:
-    """An ad hoc tag that stands where the clock stands, as a source would say it."""
-    spec = tagger.tag
-    on = {"attributes": list(spec.attributes)} if spec.attributes is not None else None
-    value = {
-        "content": spec.content,
-        "sign": spec.sign,
-        "lifespan": spec.lifespan,
-        "mode": spec.mode,
-        "tagger": tagger.tagger,
-        "type": spec.type,
-        "applies_to": None if on is None else {**on, "value": spec.by_value},
-    }
-    return json.dumps({name: each for name, each in value.items() if each is not None})
+    """An ad hoc tag that stands where the clock stands."""
+    return _AT_ONCE + json.dumps({"spec": asdict(tagger.tag), "tagger": tagger.tagger})
+
+
+def _spec(value: Mapping[str, Any]) -> TagSpec:
+    spec = dict(value["spec"])
+    spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
+    return TagSpec(**spec)
 
 
 def _packed(where: Any) -> str | None:
@@ -218,6 +216,8 @@ class TaggedStream:
         if not self._coverage.is_without(stretch, ticks):
             return None
         lasts = index[tags.before] - 1
+        if not self._has_room(int(lasts[0])):
+            return None
         run = Run(0, len(tags), ticks, lasts, self._between(int(lasts[0])))
         silent = isolated.silent(run, tick)
         carried, told = isolated.carried(run, 0, len(stretch), tick, silent), isolated.told(run, silent)
@@ -311,7 +311,8 @@ class TaggedStream:
         while at < len(places):
             end = isolated.end_of_run(at)
             behind = int(upto[end]) if end < len(places) else len(stretch)
-            if isolated.simple[at] and self._coverage.is_without(stretch.slice(done, behind), ticks[at:end]):
+            alone = isolated.simple[at] and self._has_room(int(lasts[at]))
+            if alone and self._coverage.is_without(stretch.slice(done, behind), ticks[at:end]):
                 run = Run(at, end, ticks[at:end], lasts[at:end], self._between(int(lasts[at])))
                 if not again:
                     silent = isolated.silent(run, tick)
@@ -326,7 +327,10 @@ class TaggedStream:
                 done = int(upto[at])
             tag, stands = None, (int(ticks[at]), int(lasts[at]))
             try:
-                number = number_of(stands[1], self._between(stands[1]))
+                between = self._between(stands[1])
+                if not again and not has_room(between):
+                    raise no_room()
+                number = number_of(stands[1], between)
                 if (text := texts[at].as_py()) is None:
                     said, place = (tags[name][at].as_py() for name in (MARKS, PLACES))
                     (mark,) = told_apart(said, place, *stands)
@@ -353,7 +357,7 @@ class TaggedStream:
         return [self._words[text] for text in texts]
 
     def _understood(self, text: str) -> Said | None:
-        if text.startswith((_ATTACHED, DETACH)):
+        if text.startswith((_ATTACHED, _AT_ONCE, DETACH)):
             return None
         fields = json.loads(text)
         try:
@@ -361,6 +365,10 @@ class TaggedStream:
         except InvalidTag:
             return None
         return said_by(tag, tag.applies_to.positions(self._extent.schema), _following(fields))
+
+    def _has_room(self, last: int) -> bool:
+        """Whether another tag can stand behind a tuple."""
+        return last != self._last or has_room(self._since + 1)
 
     def _between(self, last: int) -> int:
         """How many tags there have been behind a tuple before another one."""
@@ -373,19 +381,23 @@ class TaggedStream:
         if text.startswith(DETACH):
             self._coverage.detach(detachment(text, asked(self._reading.condition)))
             return None
-        if not text.startswith(_ATTACHED):
+        if text.startswith(_ATTACHED):
+            value = json.loads(text.removeprefix(_ATTACHED))
+            condition = None
+            if value["where"] is not None:
+                where, schema = pickle.loads(base64.b64decode(value["where"]))
+                condition = asked(self._reading.condition)(where, schema)
+            self._coverage.attach(Attachment(_spec(value), value["tagger"], number, condition))
+            return None
+        if text.startswith(_AT_ONCE):
+            value = json.loads(text.removeprefix(_AT_ONCE))
+            spec = _spec(value)
+            type_ = spec.type or shipped().classify(spec.content)
+            tag = spec.tag(self._extent.name, value["tagger"], tick, type_, number)
+        else:
             tag = self._reading.tick_tag(json.loads(text), self._extent, tick, number)
-            self._coverage.arrive(tag)
-            return tag
-        value = json.loads(text.removeprefix(_ATTACHED))
-        spec = dict(value["spec"])
-        spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
-        condition = None
-        if value["where"] is not None:
-            where, schema = pickle.loads(base64.b64decode(value["where"]))
-            condition = asked(self._reading.condition)(where, schema)
-        self._coverage.attach(Attachment(TagSpec(**spec), value["tagger"], number, condition))
-        return None
+        self._coverage.arrive(tag)
+        return tag
 
     def _of_all(self, rows: pa.Table, kinds: _Kinds, new: Carried, told: Carried, state: StreamState) -> Carried:
         """The marks of all rows: a tuple's are settled when it comes, a revision hands them on; a tag tells itself."""

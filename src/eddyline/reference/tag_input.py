@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, Applicability, TickTag, wrong_content
+from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, USER, Applicability, TickTag, wrong_content
+from eddyline.algebra.tag_json import why_not_taken
 from eddyline.errors import InvalidTag, nearest
+from eddyline.reference.tag_pattern import compiled, shown
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
 _APPLIES_TO = ("stream", "tuples", "next", "attributes", "value", "values")
@@ -22,8 +24,10 @@ _UNIT_MICROS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
 }
-#: a sum of two of these is far from where 64 bits end
+#: of ticks and of indexes: a sum of two of these is far from where 64 bits end
 _LONGEST = 10**18
+#: more digits are more than that anyway, and Python does not read thousands of them
+_DIGITS = 40
 #: a list of tuples is held in memory with its tag; whoever means more than this means all
 _MOST_TUPLES = 100_000
 
@@ -37,11 +41,16 @@ def tick_tag(
     dictionary: Dictionary,
     number: int,
     last: int,
+    taggers: Collection[str] = (),
 ) -> TickTag:
     """The tick-tag that stands in `stream` at `tick`, behind the tuple `last`; `tick_micros` is the length of a tick.
 
+    A source names none of the system's `taggers`, in lower case: it could take back what they say, or speak for them.
     Only `content` must be there. Raises `InvalidTag`.
     """
+    problem = why_not_taken(fields)
+    if problem is not None:
+        raise InvalidTag(problem)
     _no_others(fields, _FIELDS, "a tag")
     content = fields.get("content")
     if not isinstance(content, str) or not content.strip():
@@ -52,7 +61,7 @@ def tick_tag(
     return TickTag(
         content=content,
         applies_to=_applicability(fields.get("applies_to"), stream, schema, last),
-        tagger=_tagger(fields.get("tagger"), stream),
+        tagger=_tagger(fields.get("tagger"), stream, taggers),
         timestamp=tick,
         type=_type(fields.get("type")) or dictionary.classify(content),
         sign=_sign(fields.get("sign")),
@@ -86,12 +95,17 @@ def _type(type_: Any) -> str | None:
     return type_.strip().lower()
 
 
-def _tagger(tagger: Any, stream: str) -> str:
+def _tagger(tagger: Any, stream: str, others: Collection[str]) -> str:
     if tagger is None:
         return stream
     if not isinstance(tagger, str) or not tagger.strip():
         raise InvalidTag(f"a tagger is a name, not {_shown(tagger)}")
-    return tagger.strip()
+    name = tagger.strip()
+    if name.lower() == USER:
+        raise InvalidTag(f"{name} is the tagger of statements, and no source names it")
+    if name.lower() in others:
+        raise InvalidTag(f"{name} is the tagger of a query, and no source names it")
+    return name
 
 
 def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
@@ -102,7 +116,7 @@ def _lifespan(lifespan: Any, tick_micros: int) -> int | None:
     if isinstance(lifespan, int) and not isinstance(lifespan, bool):
         ticks = lifespan
     elif isinstance(lifespan, str) and (match := re.fullmatch(r"\s*([+-]?\d+)\s*([A-Za-z]*)\s*", lifespan)):
-        number, unit = int(match[1]), match[2].lower()
+        number, unit = int(match[1][:_DIGITS]), match[2].lower()
         if unit in _UNIT_MICROS:
             ticks = -(-number * _UNIT_MICROS[unit] // tick_micros)
         elif unit in ("", "tick", "ticks"):
@@ -143,7 +157,7 @@ def _check_stream(given: Any, stream: str) -> None:
         return
     if not isinstance(given, str):
         raise InvalidTag(f"applies_to.stream is a name or a pattern, not {_shown(given)}")
-    pattern = _compiled(given, "applies_to.stream")
+    pattern = compiled(given, "applies_to.stream")
     if given.lower() != stream.lower() and not pattern.fullmatch(stream):
         raise InvalidTag(f"the tag is for stream {given}, but it stands in {stream}")
 
@@ -180,9 +194,11 @@ def _span(item: Any) -> tuple[int, int]:
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(item))
     if match is None:
         raise InvalidTag(f"applies_to.tuples lists indexes such as [17] or '1-3,5', not {_shown(item)}")
-    first, last = int(match[1]), int(match[2] or match[1])
+    first, last = (int(digits[:_DIGITS]) for digits in (match[1], match[2] or match[1]))
     if first < 1 or last < first:
         raise InvalidTag(f"no tuples have the indexes {_shown(item)}; the first tuple of a stream has index 1")
+    if last > _LONGEST:
+        raise InvalidTag(f"no tuples have the indexes {_shown(item)}: no stream goes beyond {_LONGEST}")
     return first, last
 
 
@@ -215,7 +231,7 @@ def _without_value(name: str) -> str:
 
 
 def _attribute_pattern(given: str, schema: Schema) -> str:
-    pattern = _compiled(given, "applies_to.attributes")
+    pattern = compiled(given, "applies_to.attributes")
     if not any(pattern.fullmatch(name) for name in schema.names):
         raise InvalidTag(f"no attribute matches {_shown(given)}; there are {', '.join(schema.names)}")
     return given
@@ -228,7 +244,7 @@ def _values(value: Any, values: Any) -> tuple[bool, str | None]:
             raise InvalidTag(f"applies_to.values is a pattern, not {_shown(values)}")
         if not isinstance(value, bool | None):
             raise InvalidTag("applies_to has both a value and a pattern of values")
-        _compiled(values, "applies_to.values")
+        compiled(values, "applies_to.values")
         return bool(value), values
     if value is None or isinstance(value, bool):
         return bool(value), None
@@ -240,13 +256,6 @@ def _values(value: Any, values: Any) -> tuple[bool, str | None]:
     return True, re.escape(str(value)) + (r"(\.0+)?" if isinstance(value, int) else "")
 
 
-def _compiled(pattern: str, where: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise InvalidTag(f"{where}: {_shown(pattern)} is not a regular expression: {error}") from None
-
-
 def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for name in given:
         if name not in known:
@@ -256,4 +265,4 @@ def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> 
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else repr(value)
+    return "nothing" if value is None else shown(value)

@@ -11,6 +11,7 @@ from eddyline.algebra.key import without_key
 from eddyline.algebra.retention import beyond
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Applicability, Tagger, TagSpec, Withdrawal
+from eddyline.algebra.tag_places import has_room, no_room
 from eddyline.catalog.extent import SENSED, Extent
 from eddyline.errors import BeyondRetention, DuplicateKey, InvalidTag, MissingKey, MissingTime, NoSuchTuple
 from eddyline.reference.coverage import Attach
@@ -50,6 +51,7 @@ class Inflow:
         self._logs: dict[str, StreamLog] = {}
         self._elements: dict[str, list[Arrived]] = {}
         self._tags = 0
+        self._behind: dict[str, tuple[int, int]] = {}  # by stream, a tuple and how many tags stand behind it
         self._attached: dict[str, set[tuple[TagSpec, str]]] = {}  # what statements have attached, with its tagger
         self._tagged: dict[str, None] = {}  # the streams that have tags, in the order in which they got them
         self._words: dict[tuple[str, str], Words] = {}  # those of the user's own in the dictionary
@@ -105,12 +107,28 @@ class Inflow:
         tick = next((tick for tick in (arrival.tick, top, self.reached) if tick is not None), 0)
         known = extended(tuple(self._words.values()))
         last = self._logs[extent.name].arrived
+        if not has_room(between := self._between(extent.name)):
+            raise no_room()
         tag = tick_tag(
-            arrival.tag or {}, extent.name, extent.schema, tick, self._tick_micros, known, self._tags + 1, last
+            arrival.tag or {},
+            extent.name,
+            extent.schema,
+            tick,
+            self._tick_micros,
+            known,
+            self._tags + 1,
+            last,
+            self.feed.taggers.names,
         )
+        self._behind[extent.name] = last, between + 1
         self._tags += 1
         self._tagged[extent.name] = None
         return TagElement(tick, tag)
+
+    def _between(self, stream: str) -> int:
+        """How many tags stand behind the tuple that came last to a stream."""
+        last, count = self._behind.get(stream, (0, 0))
+        return count if last == self._logs[stream].arrived else 0
 
     def _add(self, stream: str, element: Arrived) -> None:
         self._elements.setdefault(stream, []).append(element)
@@ -167,6 +185,7 @@ class Inflow:
         """An ad hoc tag stands where the clock stands or, under a condition, before the first tuple to satisfy it."""
         spec = tagger.tag
         self._attached.setdefault(extent.name, set()).add((spec, tagger.tagger))
+        self._behind[extent.name] = self._logs[extent.name].arrived, self._between(extent.name) + 1
         self._tagged[extent.name] = None
         if tagger.condition is not None:
             condition = compile_predicate(tagger.condition, tagger.input.schema)

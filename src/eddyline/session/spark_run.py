@@ -119,7 +119,11 @@ class SparkRun(ScriptRun):
             on_trouble=self._on_warning,
             conf=QUICK_START if little else {},
             share_from=self._share_from,
-            reading=Understanding(lambda: self._catalog.tick_micros, lambda: extended(tuple(self._words.values()))),
+            reading=Understanding(
+                lambda: self._catalog.tick_micros,
+                lambda: extended(tuple(self._words.values())),
+                lambda: engine.executor.taggers.names,
+            ),
         )
         known = self._catalog
         engine.join_limits = lambda: Allowed(known.cpu_limit, known.memory_limit, known.tick_micros / 1_000_000)

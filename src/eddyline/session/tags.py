@@ -39,17 +39,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Understanding:
-    """How tags are understood that come in: the length of a tick and the dictionary, as they are at that moment."""
+    """How tags are understood that come in: the length of a tick, the dictionary, and who else tags, as they are at
+    that moment."""
 
     tick_micros: Callable[[], int]
     dictionary: Callable[[], Dictionary]
+    taggers: Callable[[], Collection[str]]  # those of queries, in lower case
 
     def tick_tag(self, fields: Mapping[str, Any], extent: Extent, tick: int, number: int) -> TickTag:
-        last = last_before(number)
-        return tick_tag(fields, extent.name, extent.schema, tick, self.tick_micros(), self.dictionary(), number, last)
+        known = self.tick_micros(), self.dictionary(), number, last_before(number), self.taggers()
+        return tick_tag(fields, extent.name, extent.schema, tick, *known)
 
-    def way(self) -> tuple[int, Dictionary]:
-        return self.tick_micros(), self.dictionary()
+    def way(self) -> tuple[int, Dictionary, Collection[str]]:
+        return self.tick_micros(), self.dictionary(), self.taggers()
 
     def texts(self, schema: Schema) -> Sequence[ValueText]:
         return [to_text(field.type) for field in schema.fields]
@@ -144,7 +146,7 @@ def attach(engine: Engine, step: AttachOnce) -> None:
     with engine.writing:
         reached = engine.ingest.clock.reached
         if tagger.condition is not None:
-            check(tagger.condition)
+            check(tagger.condition, tagger.input.schema)
         waits = tagger.condition is not None or reached is None
         text = attachment_text(tagger) if waits else tag_text(tagger)
         arrival = Arrival(step.extent.name, 1, TAG, None, reached, file=ATTACH_STATEMENT, text=text)

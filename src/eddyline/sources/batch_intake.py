@@ -24,7 +24,7 @@ from eddyline.sources.converted import Converted, Mask, mask
 from eddyline.sources.in_place import kind_of, ticks_of
 from eddyline.sources.intake import BadRow, Intake, time_position
 from eddyline.sources.kinds import Kinds
-from eddyline.sources.usual_tags import are_usual
+from eddyline.sources.usual_tags import are_usual, numbered
 
 Positions = npt.NDArray[np.int64]
 
@@ -200,7 +200,7 @@ class _Kinds:
         if DELETE in kinds or REPLACE in kinds:
             self.revises = kinds.which(DELETE, REPLACE)
         if columns.tag is not None and TAG in kinds:
-            self.tags = columns.tag.dictionary_encode()
+            self.tags = numbered(columns.tag)
             self.tag = kinds.which(TAG) & are_usual(self.tags)
         self.doubt = ~(insert | self.revises | self.tag)
         self.op = columns.op if "" not in kinds else pc.if_else(pa.array(insert), INSERT, columns.op)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from eddyline.algebra.tag_json import why_not_taken
 from eddyline.algebra.types import DATE, TIMESTAMP, is_integer
 from eddyline.catalog.extent import SENSED, Extent
 from eddyline.errors import InvalidDefinition, nearest
@@ -201,4 +202,6 @@ def _parsed_tag(tag: Any) -> dict[str, Any]:
             raise BadRow(f"_tag: {why_not_json(problem)}") from None
     if not isinstance(tag, dict):
         raise BadRow(f"_tag: {shown(tag)} is not a JSON object")
+    if (wrong := why_not_taken(tag)) is not None:
+        raise BadRow(f"_tag: {wrong}")
     return tag

@@ -2,7 +2,7 @@
 begins and ends.
 
 They are looked at twice, where rows come in and where tags find their tuples, and there may be as many different ones
-as tags: what was found for the latest texts is kept until others come.
+as tags: what was found where they came in is kept until others come.
 """
 
 from __future__ import annotations
@@ -39,12 +39,19 @@ _latest: tuple[pa.Array, Listed] | None = None
 
 
 def listed_in(texts: pa.Array) -> Listed:
-    """What a dictionary of texts says. The array that is kept keeps its memory, so no other can be at its place."""
+    """What a dictionary of texts says that has just come."""
     global _latest
+    found = _listed_in(texts)  # a program may write the next texts into the memory of the last ones
+    _latest = texts, found
+    return found
+
+
+def listed_before(texts: pa.Array) -> Listed:
+    """The same of texts on their way to the log, which nobody may change any more.
+
+    The array that is kept keeps its memory, so no other can be at its place."""
     known = _latest  # others may push at the same time
-    if known is None or not _are_the_same(known[0], texts):
-        known = _latest = texts, _listed_in(texts)
-    return known[1]
+    return known[1] if known is not None and _are_the_same(known[0], texts) else _listed_in(texts)
 
 
 def _are_the_same(one: pa.Array, other: pa.Array) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from eddyline.sources.files import ByteMeter
 from eddyline.sources.in_place import NUMBER, InPlace, kind_of, spans_in, stretches, why_copied
 from eddyline.sources.native_columns import from_native
 from eddyline.sources.parquet_file import ParquetReader, _python_values
+from eddyline.sources.reasons import written
 from eddyline.sources.staying import StayingChunk
 from eddyline.sources.text_columns import no_references
 
@@ -144,7 +144,7 @@ class _RowWise:
 
     def _take_one(self, number: int, row: Sequence[Any]) -> None:
         def said() -> str:
-            return json.dumps(dict(zip(self._batch.schema.names, row, strict=True)), default=str, ensure_ascii=False)
+            return written(dict(zip(self._batch.schema.names, row, strict=True)))
 
         plan, intake = self._plan, self._stretch.intake
         op, ref, tag = (None if at is None else row[at] for at in (plan.op, plan.ref, plan.tag))

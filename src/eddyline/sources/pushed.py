@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from eddyline.sources.native_value import native_converter, plain_value
 from eddyline.sources.parquet_batches import take_batch
 from eddyline.sources.pushed_tags import FILE as TAGS_FILE
 from eddyline.sources.pushed_tags import tags_beside
+from eddyline.sources.reasons import written
 
 #: what stands in place of a file's name
 FILE = "push"
@@ -206,4 +206,4 @@ class _Rows:
 
 def _said(row: Any) -> Callable[[], str]:
     plain = dict(row) if isinstance(row, Mapping) else list(row)
-    return lambda: json.dumps(plain, default=str, ensure_ascii=False)
+    return lambda: written(plain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,8 +17,9 @@ from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import OP
 from eddyline.sources.columns import TAG as TAG_COLUMN
 from eddyline.sources.native_value import plain_value
+from eddyline.sources.reasons import written
 from eddyline.sources.tags_beside import TagsBeside, tags_alone
-from eddyline.sources.usual_tags import are_usual
+from eddyline.sources.usual_tags import are_usual, numbered
 
 #: what stands in place of a file's name
 FILE = "push, tags"
@@ -52,7 +52,8 @@ def tags_beside(
         for line in lines[~fits]
         for reason in [f"{BEFORE}: {before[line - 1]} is not between 1 and {rows + 1}, and there are {rows} rows"]
     ]
-    if table.num_columns == 1 and fits.all() and _are_texts(table) and are_usual(texts := _texts(table)).all():
+    texts = numbered(table.column(TAG_COLUMN).combine_chunks()) if _are_texts(table) else None
+    if table.num_columns == 1 and fits.all() and texts is not None and are_usual(texts).all():
         told = tags_alone(extent.name, FILE, texts, lines, found.values.schema)
     else:
         whole = table.append_column(OP, pa.repeat(TAG, table.num_rows))
@@ -72,8 +73,10 @@ def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
             raise TypeMismatch(f"tag {number} pushed to {extent.name} is no dict: {tag!r:.60}", hint=_TAGS)
     spelled = [{str(name).lower(): plain_value(value) for name, value in tag.items()} for tag in given]
     for tag in spelled:
-        if isinstance(tag.get(TAG_COLUMN), Mapping):
-            tag[TAG_COLUMN] = json.dumps(tag[TAG_COLUMN], default=str)
+        if isinstance(said := tag.get(TAG_COLUMN), str):  # Arrow has no half of a surrogate pair, JSON can write it
+            tag[TAG_COLUMN] = said.encode(errors="backslashreplace").decode()
+        elif said is not None:
+            tag[TAG_COLUMN] = written(said, only_ascii=True)
         if isinstance(tag.get(BEFORE), int):  # what Arrow cannot hold is no place either
             tag[BEFORE] = max(-_MOST_ROWS, min(_MOST_ROWS, tag[BEFORE]))
     names = dict.fromkeys([BEFORE, TAG_COLUMN, *(name for tag in spelled for name in tag)])
@@ -103,8 +106,3 @@ def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
 def _are_texts(table: pa.Table) -> bool:
     type_ = table.column(TAG_COLUMN).type
     return bool(pa.types.is_string(type_) or (pa.types.is_dictionary(type_) and pa.types.is_string(type_.value_type)))
-
-
-def _texts(table: pa.Table) -> pa.DictionaryArray:
-    texts = table.column(TAG_COLUMN).combine_chunks()
-    return texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()

@@ -22,11 +22,20 @@ def shown(value: Any) -> str:
 
 def _written(value: Any) -> str:
     if isinstance(value, str | bool | int | float | list | dict | None):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return written(value)
     return str(value)
 
 
+def written(value: Any, only_ascii: bool = False) -> str:
+    """A value as JSON, or which kind of value it is if it cannot be written: too deep, or a number too long."""
+    try:
+        return json.dumps(value, ensure_ascii=only_ascii, default=str)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} that is too large to be written"
+
+
 def _shortened(text: str) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # half of a surrogate pair can be shown in no other way
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 

@@ -81,7 +81,7 @@ def take_back(engine: Engine, extent: Extent, withdrawal: Withdrawal, schema: Sc
     """
     where = withdrawal.condition
     if where is not None:
-        check(where)
+        check(where, schema)
     what = Detached.of(withdrawal, extent.name, extent.schema)
     text = detach_text(what, None if where is None else (where, schema))
     return _until_done(engine, Revision(extent, schema, where, None, 1, TakingBack(what, text)))
@@ -109,8 +109,9 @@ def _attempt(engine: Engine, revision: Revision) -> tuple[int, bool] | None:
         before, folded = journal.number, journal.base.number
         state = journal.state(extent.name)
         horizon, rows = extent.horizon(state.top), sum(segment.rows for segment in state.segments)
-        tasks, places = rows // _WORTH_A_TASK + 1, 2 * rows
-        first = engine.ingest.reserve(extent.name, tasks * places)
+        tasks = rows // _WORTH_A_TASK + 1
+        lowest = min((segment.index[0] for segment in state.segments), default=1)
+        base = engine.ingest.reserve(extent.name, 2 * (state.last_index - lowest + 1)) - 2 * lowest
         logs = engine.logs()
         writes = engine.unnamed.begin(before + 1)
     taking = revision.taking_back
@@ -119,8 +120,7 @@ def _attempt(engine: Engine, revision: Revision) -> tuple[int, bool] | None:
         engine.storage.root,
         before + 1,
         horizon,
-        first,
-        places,
+        base,
         revision.tick_micros,
         None if taking is None else taking.what,
     )
@@ -163,10 +163,7 @@ def _made(engine: Engine, logs: dict[str, Log], revision: Revision, statement: S
     spread = frame.coalesce(1) if tasks == 1 else frame.repartitionByRange(tasks, INDEX)
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        for made in made_by_task(batches, statement, 0 if context is None else context.partitionId()):
+        for made in made_by_task(batches, statement):
             yield pa.RecordBatch.from_pylist([{"made": pickle.dumps(made)}], schema=_ARROW_MADE)
 
     with told_plainly("Spark cannot find what is to be revised"):
