@@ -305,3 +305,15 @@ def test_tags_are_few_when_they_are_over(tmp_path: Path) -> None:
         db.stream("s").push([{"_op": "#", "_tag": tag, "t": tick}, {"x": tick, "t": tick}])
     assert len(db._core.engine.ingest._tagged["s"]) <= 2
     db.close()
+
+
+def test_a_tag_before_all_tuples_stands_at_the_beginning_of_their_time(tmp_path: Path) -> None:
+    """Not at that of the wall: tuples bring their own."""
+    db = eddyline.connect(tmp_path, heartbeat=None)
+    db.sql("CREATE STREAM early (x INTEGER, t INTEGER) TIMESTAMP BY t")
+    query = db.sql("SELECT x FROM early WITH TAGS")
+    hello = {"content": "hello", "lifespan": 10}
+    db.stream("early").push([{"_op": "#", "_tag": hello}, {"x": 1, "t": 5}, {"x": 2, "t": 12}])
+    db.flush()
+    assert [(a.row, [tag.content for tag in a.tags]) for a in query.fetch()] == [((1,), ["hello"]), ((2,), [])]
+    db.close()

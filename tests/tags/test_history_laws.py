@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import eddyline
 from eddyline.session import Session
 from eddyline.session.spark_run import SparkRun
 from laws.without_spark import kernels_alone
@@ -25,6 +29,36 @@ ATTACHED = [
     "ATTACH TAG 'First' TO s.a WHERE a > 1 WITH TAG_LIFESPAN = 4 SEC TAG_MODE = COMBINE;",
     "ATTACH TAG 'Now' TO s.b.value WITH TAG_SIGN = '-' TAG_LIFESPAN = 6 SEC;",
 ]
+
+
+@pytest.mark.parametrize("query", HISTORY)
+@pytest.mark.parametrize("others", [[], ['{"id": 1, "a": 1, "b": "x", "t": 0}', '{"id": 2, "a": 1, "b": "x", "t": 4}']])
+def test_what_is_said_of_a_stream_without_tuples(query: str, others: list[str]) -> None:
+    """Its windows have not begun; that the time of others goes on begins none."""
+    sql = f"CREATE QUERY q AS {query}; CREATE QUERY others AS SELECT id FROM r;"
+    files = {"s.jsonl": ['{"_op": "#", "_tag": {"content": "Sad"}}'], "r.jsonl": others}
+    with kernels_alone():
+        got = run(SparkRun, sql, files, 100)
+    assert got == run(Session, sql, files, 1)
+
+
+def test_windows_of_what_is_said_are_those_of_the_stream(tmp_path: Path) -> None:
+    """Those before the first tag are there, and the first is number 1."""
+    tag = {"_op": "#", "t": 5, "_tag": {"content": "Sad"}}
+    rows = [{"id": 1, "t": 0}, {"id": 2, "t": 3}, tag, {"id": 3, "t": 5}, {"id": 4, "t": 9}]
+    with kernels_alone(), eddyline.connect(str(tmp_path), heartbeat=None) as db:
+        db.sql("CREATE STREAM s (id INTEGER, t INTEGER) TIMESTAMP BY t")
+        said = db.sql("SELECT content, COUNT(*) AS n FROM TAGS OF s [FROM NOW-1 TO NOW SLIDE 2 SEC] GROUP BY content")
+        for row in rows:
+            db.stream("s").push([row])
+        db.flush()
+        assert [(a.tick, a.window, a.rows) for a in said.fetch()] == [
+            (0, 1, ()),
+            (2, 2, ()),
+            (4, 3, ()),
+            (6, 4, (("Sad", 1),)),
+            (8, 5, ()),
+        ]
 
 
 @LAW

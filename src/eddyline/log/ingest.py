@@ -127,7 +127,7 @@ class Ingest:
         said: dict[str, pa.Table] = {}
         aside: list[Reject] = []  # told when the rest is in: who tries again would have them twice
         arrived = {name: state.last_index for name, state in self._journal.streams.items()}
-        now = self._arrival_tick()  # of all streams: they are one step
+        arrival = self._arrival_tick()  # of all streams: they are one step
         by_stream: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             by_stream.setdefault(chunk.extent, []).append(chunk)
@@ -144,6 +144,8 @@ class Ingest:
                     revised[name] = Revised(late=late)
                 continue
             parts = [part.copied(extents[name]) for part in parts]
+            # where tuples bring their time, a tag that brings none stands where they have brought the clock
+            now = arrival if extents[name].timestamp is None else before[0] or 0
             table, tags, count, rejects = self._weighted(extents[name], parts, now)
             rejects += [reject for chunk in parts for reject in chunk.rejects]
             aside += sorted(rejects, key=lambda reject: (reject.file, reject.line))

@@ -20,6 +20,7 @@ from eddyline.log.revision_log import Correction
 from eddyline.log.withheld import fewer, without
 from eddyline.planner.probing import Orders
 from eddyline.spark.added import Added, beginning, of_kind, result_of
+from eddyline.spark.beginning import first_tick, whose_tuples
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
 from eddyline.spark.differing import Differences
@@ -431,9 +432,10 @@ class BatchWork:
                 before = Clock()
                 mine = {name: all_fresh(log) for name, log in mine.items()}
         if start is None and not query.history:
-            start = self._first_tick(way)
+            start = first_tick(way, self._extents)
         elif start is None:
-            start = min((log.touched.low for log in mine.values() if log.touched), default=None)
+            beginning = [whose_tuples(way, log, had is None and query.history) for log in mine.values()]
+            start = min((log.touched.low for log in beginning if log.touched), default=None)
         if start is None and stage.tells_tags:  # tags are told as they come, whether a tuple has come or not
             start = min((segment.tick[0] for log in mine.values() for segment in log.fresh), default=None)
         if start is None:
@@ -468,23 +470,6 @@ class BatchWork:
 
     def _has_failed(self, way: Way) -> bool:
         return any(stage.name in self._failures for stage in way.stages)
-
-    def _first_tick(self, way: Way) -> int | None:
-        """The smallest tick of the first entry for a query: the same however the entries are cut into batches.
-
-        A query over tables that are read again and again begins when there is a time.
-        """
-        streams = {name for stage in way.stages for name in stage.streams if name in self._extents}
-        # the history of a stream's tags has those of its taggers, which come with its tuples
-        made_of = (way.stretch.logs[name].made_of for name in list(streams))
-        streams.update(log.name for log in made_of if log is not None)
-        for entry in way.stretch.entries:
-            lows = [low for name in streams or entry.touched for low, _ in entry.touched.get(name, ())]
-            if not lows and not streams and entry.reached is not None:
-                lows = [entry.reached]
-            if entry.number > way.query.entry and lows:
-                return min(lows)
-        return None
 
     def _count(self, rows: int) -> None:
         self._read_rows += rows
