@@ -255,6 +255,34 @@ def test_times_that_go_back_or_ahead(s: list[str], batch_rows: int) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("batch_rows", [1, 2, 100])
+@pytest.mark.parametrize("ticks", [(0, 0, 20), (0, 2, 20), (1, 5, 20), (0, 0, 3)])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT b FROM s [RANGE 4 SEC] WITH TAGS",
+        "SELECT b FROM s [ROWS 2] WITH TAGS",
+        "ISTREAM(SELECT b FROM s [RANGE 4 SEC] WITH TAGS)",
+        "DSTREAM(SELECT b FROM s [RANGE 4 SEC] WITH TAGS)",
+        "ISTREAM(SELECT b FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC] WITH TAGS)",
+        "DSTREAM(SELECT b FROM s [FROM NOW-3 TO NOW SLIDE 2 SEC] WITH TAGS)",
+    ],
+)
+def test_tags_of_rows_with_equal_values(query: str, ticks: tuple[int, ...], batch_rows: int) -> None:
+    """Each has its own: nothing is tagged that was not, and what enters with a tag leaves with it."""
+    s = [_tag("T", t=0), _row(ticks[0]), _row(ticks[1]), _tag("U", t=ticks[2], sign="+"), _row(ticks[2])]
+    sql, files = f"CREATE QUERY q AS {query};", {"s.jsonl": s, "r.jsonl": []}
+    expected, _ = run(Session, sql, files, batch_rows)
+    with kernels_alone():
+        found, _ = run(SparkRun, sql, files, batch_rows)
+    assert found == expected
+    tuples, _, relation, _ = found.get("q", Folded().left())
+    weights = Counter[str]()
+    for (_, _, tags, *_), weight in (*tuples.items(), *relation.items()):
+        weights.update({tag.content: abs(weight) for tag in tags or ()})
+    assert weights["T"] <= 2 and weights["U"] <= 2, "each comes once and goes once at most"
+
+
 @settings(LAW)
 @given(lines(), lines(), st.sampled_from(GROUPED), st.sampled_from(ATTACHED), st.sampled_from([1, 2, 3, 5, 100]))
 def test_tags_of_groups(s: list[str], r: list[str], query: str, attached: str, batch_rows: int) -> None:

@@ -13,6 +13,7 @@ from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.tag_groups import Everything, RunningGroups
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow, Scan
 from eddyline.spark.evaluate import looped
+from eddyline.spark.evaluate.alike import net_of_alike
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.changed_rows import MORE, Changed, changed_windows, nothing_like
 from eddyline.spark.evaluate.changed_rows import changed_relation as changed_in_relation
@@ -249,15 +250,10 @@ def _differences(made: Windows, leaving: bool, scope: Scope, marks: str | None) 
     placed = both.selectExpr(*(f"_at.{key} AS {key}" for key in head), "_at._w AS _w", *made.columns)
     wanted = placed.where(f"{head[0]} IS NOT NULL AND {scope.places.condition(_place(scope.by))}")
     if marks is not None:
-        alike = ", ".join([*head, *(column for column in made.columns if column != marks)])
-        counted = wanted.selectExpr(
-            "*",
-            f"sum(_w) OVER (PARTITION BY {alike}) AS _n",
-            f"row_number() OVER (PARTITION BY {alike}, _w ORDER BY {marks} DESC NULLS LAST) AS _copy",
-        )
-        return counted.where("_w > 0 AND _copy <= _n").select(*head, *made.columns)
-    net = grouped(wanted, [*head, *made.columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n > 0")
-    return net.selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
+        net = net_of_alike(wanted, [*head, *(column for column in made.columns if column != marks)], marks)
+    else:
+        net = grouped(wanted, [*head, *made.columns], ["CAST(sum(_w) AS BIGINT) AS _n"])
+    return net.where("_n > 0").selectExpr(*head, *made.columns, "explode(sequence(1L, _n)) AS _copy").drop("_copy")
 
 
 def desired_relation(plan: Operator, batch: Batch) -> Desired | None:

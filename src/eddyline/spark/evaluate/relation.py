@@ -29,6 +29,7 @@ from eddyline.algebra.window import LatestRowsWindow, OneRow, RangeWindow, Scan
 from eddyline.errors import InvalidAlgebra
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate import relational
+from eddyline.spark.evaluate.alike import net_of_alike
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.joining import cut_lives, known_from
@@ -296,10 +297,7 @@ def net_changes(frame: Frame, emitted: Spans, width: int, marks: str | None = No
     if marks is None:
         return grouped(wanted, [T, *columns], ["CAST(sum(_w) AS BIGINT) AS _n"]).where("_n <> 0")
     values = [column for column in columns if column != marks]
-    enters, leaves = (f"max(CASE WHEN _w {sign} 0 THEN {marks} END)" for sign in "><")
-    own = f"CASE WHEN sum(_w) > 0 THEN {enters} ELSE {leaves} END AS {marks}"
-    net = grouped(wanted, [T, *values], ["CAST(sum(_w) AS BIGINT) AS _n", own])
-    return net.where("_n <> 0").select(T, *columns, "_n")
+    return net_of_alike(wanted, [T, *values], marks).select(T, *columns, "_n")
 
 
 def at_every_tick(frame: Frame, emitted: Spans, width: int) -> Frame:
