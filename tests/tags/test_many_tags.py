@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -59,3 +61,69 @@ def test_tuples_behind_a_flood() -> None:
     values = pa.table({"x": pa.array([1, 2], pa.int32()), "y": pa.array([1, 2], pa.int32())})
     covered = columns.covered(columnar.Stretch.of(values, np.array([1, 2]), np.array([1, 2]))).tags.to_pylist()
     assert f'"n{COUNT - 1}"' in covered[0] and covered[1] is None
+
+
+def laid_over(taggers: int) -> columnar.Coverage:
+    columns = columnar.Coverage(SCHEMA, "s", [str, str], None)
+    for number in range(taggers):
+        columns.arrive(TickTag("n", Applicability("s"), f"u{number}", 1, "objective", None, 10**6, "O", number))
+    return columns
+
+
+def test_tags_of_many_taggers_on_a_tuple_take_time_by_their_number() -> None:
+    values, times = pa.table({"x": pa.array([1], pa.int32()), "y": pa.array([1], pa.int32())}), []
+    for taggers in (500, 4_000):
+        columns, taken = laid_over(taggers), []
+        for index in range(1, 4):
+            before = time.perf_counter()
+            columns.covered(columnar.Stretch.of(values, np.array([index]), np.array([1])))
+            taken.append(time.perf_counter() - before)
+        times.append(min(taken))
+    assert times[1] < 25 * times[0]  # eight times as many
+
+
+def test_of_taggers_whose_time_has_come_nothing_is_kept() -> None:
+    columns = laid_over(100)
+    columns.arrive(TickTag("n", Applicability("s"), "later", 9, "objective", None, 10, "O", 100))
+    values = pa.table({"x": pa.array([1], pa.int32()), "y": pa.array([1], pa.int32())})
+    columns.covered(columnar.Stretch.of(values, np.array([1]), np.array([5])))
+    assert columns._overwritten == {("later", True): 9}
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        Applicability("s", (10**9,)),
+        Applicability("s", attributes=("x",), values="never"),
+        Applicability("s", (5, 10**9), values="never"),
+    ],
+)
+def test_so_many_tags_wait_and_no_more(on: Applicability, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tags whose tuples do not come the oldest are forgotten; the others find theirs, on both engines."""
+    monkeypatch.setattr(columnar, "MOST_WAITING", 10)
+    monkeypatch.setattr(by_tuple, "MOST_WAITING", 10)
+    columns, rows = columnar.Coverage(SCHEMA, "s", [str, str], None), by_tuple.Coverage(SCHEMA, "s")
+    first, seventh = Applicability("s", attributes=("x",), values="7"), Applicability("s", (7,))
+    values = pa.table({"x": pa.array([1], pa.int32()), "y": pa.array([1], pa.int32())})
+    for number in range(60):
+        tags = [TickTag(f"n{number}", on, "u", 0, "objective", None, None, "C", 10 * number)]
+        if number in (3, 55):
+            tags.append(TickTag(f"seven{number}", first, "u", 0, "objective", None, None, "C", 10 * number + 1))
+            tags.append(TickTag(f"long{number}", on, "u", 0, "objective", None, 9, "C", 10 * number + 2))
+        if number == 3:
+            tags.append(TickTag("listed", seventh, "u", 0, "objective", None, None, "C", 10 * number + 3))
+        for tag in tags:
+            columns.arrive(tag)
+            rows.arrive(TagElement(tag.timestamp, tag))
+        for coverage in (columns, rows):
+            assert len(coverage) <= 12
+        assert [each.tag for each in columns._active if not each.used_up] == [
+            each.tag for each in rows._active if not each.used_up
+        ]
+        index = number + 1
+        value = 7 if index == 60 else 1
+        values = pa.table({"x": pa.array([value], pa.int32()), "y": pa.array([1], pa.int32())})
+        text = columns.covered(columnar.Stretch.of(values, np.array([index]), np.array([0]))).tags.to_pylist()[0] or ""
+        marks = [mark.tag.content for mark in rows.marks_on(index, Stamped(0, Row((value, 1))))]
+        assert all(f'"{content}"' in text for content in marks)
+        assert marks == {7: ["listed"], 60: ["seven55"]}.get(index, [])

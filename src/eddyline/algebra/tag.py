@@ -18,6 +18,8 @@ OVERWRITE, COMBINE = "O", "C"
 MAX_CONTENT = 1_000
 #: the tagger of statements, which no stream and no query is called, and no source names
 USER = "user"
+#: so many tags of a stream may wait for tuples that come later than the next one; of more the oldest are forgotten
+MOST_WAITING = 10_000
 TYPES = ("objective", "subjective", "physical", "acronym", "junk")
 
 
@@ -101,6 +103,11 @@ class TickTag:
     def end(self) -> int | None:
         """The first tick after its life; None if it is instant."""
         return None if self.lifespan is None else self.timestamp + self.lifespan
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether nothing but its tuples ends it, and the next one may be none of them."""
+        return self.lifespan is None and not self.applies_to.any_tuple
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class UserFunction:
     arguments: tuple[DataType, ...]
     returns: DataType
     compute: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    #: of one that plans call and no user has declared: its code, made for a storage, for as long as a plan calls it
+    code: Callable[[Any], bytes] | None = field(default=None, compare=False, repr=False)
 
     @property
     def internal_name(self) -> str:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
+from eddyline.algebra.tag import MOST_WAITING, OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.log.answers import python_rows
 from eddyline.log.carried import Carried, carried_by
 from eddyline.log.detached import Detachment
@@ -109,6 +109,7 @@ class Coverage:
         #: a tag that overwrites others
         self._open: dict[tuple[str, bool], list[_Active]] = {}
         self._overwritten: dict[tuple[str, bool], int] = {}
+        self._patient: list[_Active] = []  # those that may wait for ever, and some that have gone
         self._waiting: list[Attachment] = []
         self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
         self._reached_tick = reached
@@ -150,6 +151,18 @@ class Coverage:
         if new.fields != frozenset():
             self._active.append(new)
             self._open.setdefault(kind, []).append(new)
+            if tag.may_wait:
+                self._have_wait(new)
+
+    def _have_wait(self, new: _Active) -> None:
+        """The oldest of too many goes: who lists tuples or values that never come takes no more memory than that."""
+        self._patient.append(new)
+        if len(self._patient) > MOST_WAITING:
+            waiting = [tag for tag in self._patient if tag.ended is None and not self._is_used_up(tag)]
+            if len(waiting) > MOST_WAITING:
+                waiting.pop(0).used_up = True
+                self._active = [tag for tag in self._active if not tag.used_up]
+            self._patient = waiting
 
     def _may_lose(self, new: _Active, kind: tuple[str, bool]) -> Sequence[_Active]:
         """Earlier tags that may lose something: those that have anything left, unless it is from an earlier time on."""
@@ -202,6 +215,8 @@ class Coverage:
             latest, reached = int(stretch.tick.max()), self._reached_tick
             self._reached_tick = latest if reached is None else max(latest, reached)
             self._reached_index = max(self._reached_index, int(stretch.index.max()))
+            # before the latest tick, all earlier tags are looked at anyway
+            self._overwritten = {kind: at for kind, at in self._overwritten.items() if not self._has_come(at)}
             self._collect()
 
     def is_without(self, stretch: Stretch, tags: Array) -> bool:
@@ -282,6 +297,9 @@ class Coverage:
         for tag in self._active:
             if tag.ended is None:
                 self._open.setdefault((tag.tag.tagger, tag.fields is None), []).append(tag)
+
+    def _has_come(self, tick: int) -> bool:
+        return self._reached_tick is not None and tick <= self._reached_tick
 
     def _is_late(self, tick: int) -> bool:
         return self._reached_tick is not None and tick < self._reached_tick
@@ -465,20 +483,20 @@ def _same_kind(earlier: TickTag, on: Fields, new: TickTag, new_on: Fields) -> bo
 
 def _left(marks: Sequence[tuple[_Active, Fields]]) -> list[tuple[TickTag, Fields]]:
     """The tags of a tuple, in order of arrival, less what later ones overwrite."""
-    left: list[tuple[TickTag, Fields]] = []
-    for active, fields in marks:
+    left: dict[int, tuple[TickTag, Fields]] = {}
+    alike: dict[tuple[str, bool], list[int]] = {}  # those that can take something from each other
+    for number, (active, fields) in enumerate(marks):
         new = active.tag
+        others = alike.setdefault((new.tagger, fields is None), [])
         if new.mode == OVERWRITE:
-            left = [(tag, rest) for tag, on in left if (rest := _rest(tag, on, new, fields)) is not False]
-        left.append((new, fields))
-    return left
-
-
-def _rest(tag: TickTag, on: Fields, new: TickTag, new_on: Fields) -> Any:
-    if not _same_kind(tag, on, new, new_on):
-        return on
-    rest = (on or frozenset()) - (new_on or frozenset())
-    return rest or False
+            for at in others:
+                tag, on = left.pop(at)
+                if rest := (on or frozenset()) - (fields or frozenset()):
+                    left[at] = tag, rest
+            others[:] = [at for at in others if at in left]
+        left[number] = new, fields
+        others.append(number)
+    return [left[at] for at in sorted(left)]
 
 
 __all__ = ["Attachment", "Condition", "Coverage", "Stretch", "ValueText"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary, shipped
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import OVERWRITE, Applicability, TagSpec, TickTag
+from eddyline.algebra.tag import MOST_WAITING, OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.reference.detach import Detach
 from eddyline.reference.element import Change, Mark, Row, Stamped, StreamElement, TagElement, Values
 from eddyline.reference.functions.casting import Cast, to_text
@@ -83,6 +83,16 @@ class Coverage:
                 active.lose(new)
         if new.fields != frozenset():
             self._active.append(new)
+        if element.tag.may_wait:
+            self._have_wait()
+
+    def _have_wait(self) -> None:
+        """The oldest of too many goes: who lists tuples or values that never come takes no more memory than that."""
+        tags = (each for each in self._active if each.tag.may_wait and each.ended is None)
+        waiting = [each for each in tags if not self._is_used_up(each)]
+        if len(waiting) > MOST_WAITING:
+            waiting[0].used_up = True
+            self._active = [each for each in self._active if not each.used_up]
 
     def attach(self, attach: Attach) -> None:
         self._waiting.append(attach)

@@ -20,26 +20,17 @@ from eddyline.log.told_apart import told_apart as told_apart_by_places
 
 #: what the names of these functions begin with; a user's function can have no such name
 PREFIX = "tags_"
-#: by function, its code as workers get it
-_CODE: dict[UserFunction, bytes] = {}
-#: by function that compares tags as a user's function says, how its code is made of the user's, and which that is
-_OVER: dict[UserFunction, tuple[Callable[[bytes], Callable[..., Any]], UserFunction]] = {}
 
 
 def code_for(storage: Storage, functions: Iterable[UserFunction]) -> list[UserFunction]:
     """Put the code of those that are ours where workers find it; gives them."""
-    found = [function for function in functions if function in _CODE or function in _OVER]
-    for function in found:
-        if not storage.exists(path_of(function)):
-            storage.write(path_of(function), _code(storage, function))
+    found = []
+    for function in functions:
+        if function.code is not None:
+            if not storage.exists(path_of(function)):
+                storage.write(path_of(function), function.code(storage))
+            found.append(function)
     return found
-
-
-def _code(storage: Storage, function: UserFunction) -> bytes:
-    if function in _CODE:
-        return _CODE[function]
-    with_code, users = _OVER[function]
-    return pickle.dumps(with_code(content_of(storage, users)))
 
 
 def projected(marks: TypedExpr, reads: Iterable[Iterable[int]]) -> TypedExpr:
@@ -138,9 +129,11 @@ def made_over(
 ) -> UserFunction:
     """A function whose code is made of that of a user's function; `said` is all else that it goes by."""
     content = pickle.dumps((name, said, users.hash))
-    function = UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives)
-    _OVER[function] = with_code, users
-    return function
+
+    def code(storage: Storage) -> bytes:
+        return pickle.dumps(with_code(content_of(storage, users)))
+
+    return UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives, code=code)
 
 
 @cache
@@ -150,9 +143,7 @@ def _function(name: str, takes: tuple[DataType, ...], gives: DataType) -> UserFu
 
 def made(name: str, takes: tuple[DataType, ...], gives: DataType, code: Callable[..., Any]) -> UserFunction:
     content = pickle.dumps(code)
-    function = UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives)
-    _CODE[function] = content
-    return function
+    return UserFunction(f"{PREFIX}{name}", sha256(content).hexdigest(), takes, gives, code=lambda storage: content)
 
 
 def call(function: UserFunction, *arguments: TypedExpr) -> UserCall:
