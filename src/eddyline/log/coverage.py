@@ -31,6 +31,7 @@ Fields = frozenset[int] | None
 _STANDING = (
     "_active",
     "_past",
+    "_patient",
     "_waiting",
     "_overwritten",
     "_arrived",
