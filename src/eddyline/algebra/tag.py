@@ -9,6 +9,7 @@ from eddyline.algebra.dictionary import Dictionary, Words, extended, shipped
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.stream import with_implicit
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, array
 from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidAlgebra, InvalidTag
@@ -206,12 +207,17 @@ class Tagger(StreamOp):
         return self.input.schema
 
     @property
+    def asked(self) -> Schema:
+        """What the condition reads: the columns of a tuple, tick and index."""
+        return with_implicit(self.input.schema)
+
+    @property
     def tagged(self) -> bool:
         return True
 
     def check(self) -> None:
         if self.condition is not None:
-            require_predicate(self.condition, self.input.schema, "Tagger")
+            require_predicate(self.condition, self.asked, "Tagger")
 
     def stood_at(self, index: int) -> bool:
         """Whether it stood when the tuple with this index came."""

@@ -169,7 +169,7 @@ class Inflow:
         self._attached.setdefault(extent.name, set()).add((spec, tagger.tagger))
         self._tagged[extent.name] = None
         if tagger.condition is not None:
-            condition = compile_predicate(tagger.condition, tagger.input.schema)
+            condition = compile_predicate(tagger.condition, tagger.asked)
             self._add(extent.name, Attach(spec, tagger.tagger, condition))
         elif self.reached is None:  # time begins with the first tuple
             self._add(extent.name, Attach(spec, tagger.tagger))
