@@ -59,7 +59,8 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
         return _group_by_tag(node, inputs, tagged)
     for key in ("distinct", "group", "having", "order", "limit", "offset"):
         if node.args.get(key):
-            raise NotSupported(f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}", position_of(node))
+            message = f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}"
+            raise NotSupported(message, _position_of_clause(node, key))
     if len(inputs) == 2 and isinstance(inputs[1].clause.args.get("on"), syntax.TagCondition):
         return _tag_join(node, inputs, tagged)
     if isinstance(inputs[0].operator, TagHistory):
@@ -70,6 +71,12 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
             "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"
         )
     return _selection(node, inputs[0], env)
+
+
+def _position_of_clause(node: syntax.SelectQuery, key: str) -> Position | None:
+    clause = node.args[key]
+    first = clause[0] if isinstance(clause, list) else clause
+    return position_of(first if isinstance(first, exp.Expr) else node)
 
 
 def _selection(node: syntax.SelectQuery, source: Input, env: Environment) -> BoundQuery:
@@ -154,7 +161,7 @@ def _object_of(node: exp.Expr, source: Input) -> list[str] | None:
             if len(parts) > 1 and parts[-1].lower() == "value":
                 parts = parts[:-1]
             column = FromScope([source.relation]).resolve(parts, position_of(other))
-            return [column.name] if isinstance(column, Column) else []
+            return (column.name,) if isinstance(column, Column) else (None,)
     return None
 
 
@@ -193,10 +200,7 @@ class _GroupScope:
 
     def resolve(self, parts: tuple[str, ...], position: Position | None) -> TypedExpr:
         if len(parts) == 1 and parts[0].lower() == GROUP_LABEL:
-            try:
-                return self.columns.resolve(parts, position)
-            except UnknownColumn:
-                return Column(GROUP_LABEL, STRING)
+            return Column(GROUP_LABEL, STRING)
         return self.columns.resolve(parts, position)
 
 
@@ -205,14 +209,14 @@ def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environmen
         raise NotSupported("GROUP BY TAG is over one input", inputs[1].position)
     for key in ("distinct", "having", "order", "limit", "offset"):
         if node.args.get(key):
-            raise NotSupported(f"GROUP BY TAG takes no {key.upper()}", position_of(node))
+            raise NotSupported(f"GROUP BY TAG takes no {key.upper()}", _position_of_clause(node, key))
     source = inputs[0]
     scope = FromScope([source.relation])
     items = []
     for item in node.expressions:
         alias = item.alias if isinstance(item, exp.Alias) else None
         inner = item.this if isinstance(item, exp.Alias) else item
-        items.append(Item(bind(inner, _GroupScope(scope), aggregates=True), alias, inner))
+        items.append(Item(_item(inner, scope), alias, inner))
     where = node.args.get("where")
     predicate = None if where is None else bind_predicate(where, scope)
     condition: syntax.TagCondition = node.args["group"][0]
@@ -236,6 +240,13 @@ def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environmen
     if source.cql:
         return BoundQuery(RelationChanges(grouped), RELATION, tuple(names), with_tags, source.streams)
     return BoundQuery(grouped, WINDOWS, tuple(names), with_tags, source.streams)
+
+
+def _item(node: exp.Expr, columns: FromScope) -> TypedExpr:
+    """What is selected. Inside an aggregate, TAG is a column that is called so."""
+    bound = bind(node, _GroupScope(columns), aggregates=True)
+    aggregated = (inside for each in bound.walk() if isinstance(each, Aggregate) for inside in each.walk())
+    return bind(node, columns, aggregates=True) if Column(GROUP_LABEL, STRING) in aggregated else bound
 
 
 def _aggregates_of(items: list[Item]) -> tuple[tuple[Named, ...], list[TypedExpr]]:
