@@ -123,12 +123,13 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
     scope = _TagScope(source.relation)
     on_tags: list[TypedExpr] = []
     on_tuples: list[TypedExpr] = []
-    objects: list[str] = []
+    objects: list[str | None] = []
     for part in _conjunct_nodes(where):
-        attribute = _object_of(part, source)
-        if attribute is not None:
-            objects += attribute
+        found = _object_of(part, source)
+        if found is not None:
+            objects.append(found[0])
             continue
+        _refuse_object(part, source)
         bound = bind_predicate(part, scope)
         relations = {column.relation for column in bound.walk() if isinstance(column, Column)}
         if TAG_RELATION in relations and len(relations) > 1:
@@ -136,7 +137,22 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
                 "one condition is about a tag and a tuple at once", position_of(part), "join the two by AND"
             )
         (on_tags if TAG_RELATION in relations else on_tuples).append(bound)
-    return TagPredicate(conjunction(tuple(on_tags)), tuple(objects)), conjunction(tuple(on_tuples))
+    attributes = tuple(name for name in objects if name is not None)
+    return TagPredicate(conjunction(tuple(on_tags)), attributes, None in objects), conjunction(tuple(on_tuples))
+
+
+def _refuse_object(condition: exp.Expr, source: Input) -> None:
+    """Raise if a condition says of OBJECT what cannot be asked."""
+    for column in condition.find_all(exp.Column):
+        if _is_object(column) and source.relation.column(column.name) is None:
+            alias = source.relation.alias
+            hint = f"write OBJECT = {alias}.a AND …, or OBJECT = {alias} for tags on whole rows"
+            message = "OBJECT is compared by = alone, and this is joined to other conditions by AND"
+            raise NotSupported(message, position_of(column), hint)
+
+
+def _is_object(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and not node.table and node.name.upper() == "OBJECT"
 
 
 def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
@@ -147,17 +163,17 @@ def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _object_of(node: exp.Expr, source: Input) -> list[str] | None:
+def _object_of(node: exp.Expr, source: Input) -> tuple[str | None] | None:
     """The attribute named by `OBJECT = stream.attribute` (none for `OBJECT = stream`), or None for anything else."""
     if not isinstance(node, exp.EQ):
         return None
     for this, other in ((node.this, node.expression), (node.expression, node.this)):
-        if isinstance(this, exp.Column) and not this.table and this.name.upper() == "OBJECT":
+        if _is_object(this):
             if not isinstance(other, exp.Column):
                 raise InvalidTag("OBJECT is compared with an attribute, e.g. OBJECT = s.a", position_of(other))
             parts = tuple(part.name for part in other.parts)
             if source.relation.answers_to(parts):
-                return []
+                return (None,)
             if len(parts) > 1 and parts[-1].lower() == "value":
                 parts = parts[:-1]
             column = FromScope([source.relation]).resolve(parts, position_of(other))

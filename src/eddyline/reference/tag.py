@@ -157,6 +157,7 @@ def _tag_search(predicate: TagPredicate) -> Callable[[TickTag], bool]:
 
     def found(tag: TickTag) -> bool:
         on_objects = all(tag.applies_to.describes(attribute) for attribute in predicate.attributes)
+        on_objects = on_objects and (tag.applies_to.whole_tuple or not predicate.whole)
         return on_objects and (where is None or where(tag_values(tag)))
 
     return found
@@ -170,7 +171,8 @@ def _mark_search(predicate: TagPredicate, schema: Schema) -> Callable[[Mark], bo
 
     def found_on(mark: Mark) -> bool:
         on = {names[field] for field in mark.fields or ()}
-        return on.issuperset(wanted) and found(mark.tag)
+        on_objects = on.issuperset(wanted) and (mark.fields is None or not predicate.whole)
+        return on_objects and found(mark.tag)
 
     return found_on
 
