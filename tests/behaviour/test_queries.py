@@ -183,3 +183,13 @@ def test_a_table_is_scanned_at_the_start_and_every_interval_after(form: str) -> 
     sql = f"{S}{D} SELECT COUNT(*) AS n FROM s [UNBOUNDED], d {form}; INSERT INTO s VALUES (1, 0, 3), (1, 0, 8);"
     assert [tick for tick, _, _ in rows(sql.replace("s [UNBOUNDED], ", ""))] == [0, 2, 4, 6, 8]
     assert rows(sql)[0] == (3, "+", (3,))
+
+
+def test_a_column_that_is_called_tag() -> None:
+    """TAG by itself is the group, and inside an aggregate the column."""
+    sql = """CREATE STREAM v (tag INTEGER, t INTEGER) TIMESTAMP BY t;
+      SELECT TAG AS word, MAX(tag) AS most, MIN(v.tag) AS least FROM v GROUP BY TAG;
+      ATTACH TAG 'High' TO v WITH TAG_LIFESPAN = 9 SEC; INSERT INTO v VALUES (3, 1), (5, 2);"""
+    assert rows(sql)[-1][-1] == ("High", 5, 3)
+    named = "CREATE STREAM v (tag INTEGER, t INTEGER) TIMESTAMP BY t; SELECT tag, t FROM v [NOW] GROUP BY tag, t;"
+    assert rows(named + " INSERT INTO v VALUES (3, 1);") != []

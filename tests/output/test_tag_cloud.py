@@ -52,6 +52,12 @@ def test_even_the_longest_content_fits(tmp_path: Path) -> None:
         assert len(picture.getcolors(2_000_000) or ()) > 10, "nothing is drawn"
 
 
+def test_what_has_no_shape_is_left_out(tmp_path: Path) -> None:
+    words = words_of([line("S\0ad\x07", 3), line("sad", 2), line("\0\x1b", 9)])
+    assert [(word.text, word.weight) for word in words] == [("Sad", 5)]
+    draw([line("\0", 1)], tmp_path / "cloud.png")  # a picture without words
+
+
 def test_the_list() -> None:
     lines = [line("Sad", 12, "-", on="x"), line("a" * 99, 3)]
     first, second, third = as_table(lines, Painter(io.StringIO()))

@@ -217,10 +217,13 @@ def test_tags_beside_rows_may_have_a_time_of_their_own() -> None:
     assert among([(1, 60, 3)], [{"_before": 1, "_tag": SAD, "Time": 59}])[0] == ("#", 59, SAD)
 
 
-def test_a_tag_in_front_of_a_row_that_does_not_fit_stands_in_front_of_the_next() -> None:
+def test_a_tag_in_front_of_a_row_that_does_not_fit_is_set_aside_with_it() -> None:
     rows = [(1, 60, 3), (1, "soon", 3), (1, 62, 3)]
-    assert [op for op, _, _ in among(rows, [{"_before": 2, "_tag": SAD}])] == ["+", "#", "+"]
-    assert among(rows, [{"_before": 2, "_tag": SAD}])[1] == ("#", 62, SAD)
+    tags = [{"_before": 2, "_tag": SAD}, {"_before": 3, "_tag": SAD}]
+    assert among(rows, tags) == [("+", 60, None), ("#", 62, SAD), ("+", 62, None)]
+    reject = chunk_of(ROAD, rows, SECOND, tags=tags).rejects[-1]
+    assert (reject.file, reject.line, reject.text) == ("push, tags", 1, SAD)
+    assert reject.reason == "_before: row 2, which the tag stands in front of, is set aside"
 
 
 def test_tags_beside_rows_that_do_not_fit_are_set_aside() -> None:
@@ -228,6 +231,7 @@ def test_tags_beside_rows_that_do_not_fit_are_set_aside() -> None:
     chunk = chunk_of(ROAD, [(1, 60, 3)], SECOND, tags=[*tags, {"_before": 2, "_tag": SAD}])
     assert [(reject.file, reject.line) for reject in chunk.rejects] == [("push, tags", line) for line in (1, 2, 3)]
     assert "not between 1 and 2" in chunk.rejects[0].reason and "_tag" in chunk.rejects[2].reason
+    assert "missing or NULL" in chunk.rejects[1].reason
     assert chunk.beside is not None and len(chunk.beside) == 1
 
 

@@ -27,10 +27,9 @@ def statements(draw: st.DrawFn) -> str:
         on, word = draw(st.sampled_from(OBJECTS)), draw(st.sampled_from(WORDS))
         where = draw(st.sampled_from(CONDITIONS))
         if kind == "a":
-            waits = where if "index" not in where and "tick" not in where else ""
             lifespan = draw(st.sampled_from(["", " TAG_LIFESPAN = 3 SEC", " TAG_LIFESPAN = 30 SEC"]))
             options = f" WITH TAG_MODE = {draw(st.sampled_from(['COMBINE', 'OVERWRITE']))}{lifespan}"
-            found.append(f"ATTACH TAG '{word}' TO {on}{waits}{options};")
+            found.append(f"ATTACH TAG '{word}' TO {on}{where}{options};")
         elif kind == "d":
             found.append(f"DETACH TAG '{word}' FROM {on}{where};")
         else:

@@ -114,6 +114,10 @@ def test_applicability() -> None:
         ({"applies_to": {"attributes": ["mesure"]}}, "there is no attribute mesure; did you mean measure?"),
         ({"applies_to": {"attributes": "mesure"}}, "there is no attribute mesure; did you mean measure?"),
         ({"applies_to": {"attributes": "x.*"}}, "no attribute matches 'x.*'; there are pid, measure, loc"),
+        (
+            {"applies_to": {"attributes": ".*\\.value"}},
+            "no attribute matches '.*\\\\.value'; there are pid, measure, loc; for values, list them as in ['pid.",
+        ),
         ({"applies_to": {"attributes": "m("}}, "applies_to.attributes: 'm(' is not a regular expression: missing )"),
         ({"applies_to": {"attributes": ["loc.value", "pid"]}}, "a tag is on attributes or on values, not on both"),
         ({"applies_to": {"value": True}}, "a tag on a value must name its attribute: applies_to.attributes is missing"),

@@ -37,7 +37,14 @@ ALIKE = [
     *(f"SELECT id, b FROM s WHERE a >= {least} WITH TAGS" for least in range(3)),
     "SELECT id, b FROM s WHERE a >= 1",
 ]
-CONDITIONS = ["", " WHERE a >= 2", " WHERE b = 'x' AND a < 3", " WHERE a + id > 4", " WHERE b IS NULL"]
+CONDITIONS = [
+    "",
+    " WHERE a >= 2",
+    " WHERE b = 'x' AND a < 3",
+    " WHERE a + id > 4",
+    " WHERE b IS NULL",
+    " WHERE index % 2 = 0 AND tick > 6",
+]
 OPTIONS = ["", " WITH TAG_SIGN = '+'", " WITH TAG_LIFESPAN = 3 SEC TAG_MODE = COMBINE", " WITH TAG_LIFESPAN = 9 SEC"]
 OBJECTS = ["s", "s.a", "s.a, s.b", "s.b.value", "s.a.value", "r", "r.a"]
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 TICK, INDEX = "tick", "index"
 
 
-def _with_implicit(schema: Schema, implicit: bool) -> Schema:
-    if not implicit:
-        return schema
+def with_implicit(schema: Schema) -> Schema:
+    """The fields, and behind them tick and index."""
     relation = schema.fields[0].relation
     return schema + Schema((Field(TICK, BIGINT, relation), Field(INDEX, BIGINT, relation)))
 
@@ -48,7 +47,7 @@ class StreamAcquire(StreamOp):
 
     @property
     def schema(self) -> Schema:
-        return _with_implicit(self.declared, self.implicit)
+        return with_implicit(self.declared) if self.implicit else self.declared
 
     @property
     def tagged(self) -> bool:
@@ -73,7 +72,7 @@ class StreamReceive(StreamOp):
 
     @property
     def schema(self) -> Schema:
-        return _with_implicit(self.declared, self.implicit)
+        return with_implicit(self.declared) if self.implicit else self.declared
 
     @property
     def tagged(self) -> bool:

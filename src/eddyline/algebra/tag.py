@@ -9,6 +9,7 @@ from eddyline.algebra.dictionary import Dictionary, Words, extended, shipped
 from eddyline.algebra.expression import Aggregate, Named, TypedExpr
 from eddyline.algebra.node import Operator, StreamOp, WindowOp, require_columns, require_predicate
 from eddyline.algebra.schema import Field, Schema
+from eddyline.algebra.stream import with_implicit
 from eddyline.algebra.types import BIGINT, BOOLEAN, STRING, array
 from eddyline.algebra.user_function import UserFunction
 from eddyline.errors import InvalidAlgebra, InvalidTag
@@ -185,10 +186,12 @@ TAG_HISTORY_SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class TagPredicate:
-    """A search predicate on tags: `where` over TAG_SCHEMA, and the attributes (`OBJECT = s.a`) it must apply to."""
+    """A search predicate on tags: `where` over TAG_SCHEMA, and the attributes (`OBJECT = s.a`) it must apply to;
+    `whole`: it must be on whole tuples (`OBJECT = s`)."""
 
     where: TypedExpr | None = None
     attributes: tuple[str, ...] = ()
+    whole: bool = False
 
     def check(self) -> None:
         if self.where is not None:
@@ -215,12 +218,17 @@ class Tagger(StreamOp):
         return self.input.schema
 
     @property
+    def asked(self) -> Schema:
+        """What the condition reads: the columns of a tuple, tick and index."""
+        return with_implicit(self.input.schema)
+
+    @property
     def tagged(self) -> bool:
         return True
 
     def check(self) -> None:
         if self.condition is not None:
-            require_predicate(self.condition, self.input.schema, "Tagger")
+            require_predicate(self.condition, self.asked, "Tagger")
 
     def stood_at(self, index: int) -> bool:
         """Whether it stood when the tuple with this index came."""

@@ -72,6 +72,8 @@ def taggers_for(leaf: StreamReceive | StreamAcquire, taggers: Sequence[Tagger]) 
 def may_satisfy(tagger: Tagger, predicate: TagPredicate) -> bool:
     """Whether a tag of a tagger can be one that is searched for. All that its tags say is known, except when."""
     on = tagger.tag.attributes
+    if predicate.whole and on is not None:
+        return False
     if predicate.attributes and (on is None or any(attribute not in on for attribute in predicate.attributes)):
         return False
     return predicate.where is None or _truth(predicate.where, tagger) is not False

@@ -97,7 +97,7 @@ def _condition(node: syntax.AttachTag, extent: Extent, alias: str, declared: Sch
     where = node.args.get("where")
     if where is None:
         return None
-    scope = FromScope([Relation(alias, (extent.name,), declared)])
+    scope = FromScope([Relation(alias, (extent.name,), declared, has_implicit=True)])
     if not isinstance(where, syntax.Query):
         return bind_predicate(where, scope)
     return _subquery_condition(where, extent, alias, declared)
@@ -117,7 +117,7 @@ def _subquery_condition(query: syntax.Query, extent: Extent, alias: str, declare
     if name.lower() != extent.name.lower():
         raise InvalidTag(f"the sub-query reads {name}, but the tag is for {extent.name}", position_of(sources[0]))
     known = sources[0].args["alias"].name if sources[0].args.get("alias") else alias
-    scope = FromScope([Relation(known, (extent.name,), declared)])
+    scope = FromScope([Relation(known, (extent.name,), declared, has_implicit=True)])
     for item in query.expressions:
         bind(item, scope)
     condition = query.args.get("where")

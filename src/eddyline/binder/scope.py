@@ -31,7 +31,7 @@ class Relation:
                 return Column(found.name, found.type, found.relation)
         if self.has_implicit and name.lower() in (TICK, INDEX):
             self.uses_implicit = True
-            return Column(name.lower(), BIGINT, self.alias)
+            return Column(name.lower(), BIGINT, self.schema.fields[0].relation)
         return None
 
 

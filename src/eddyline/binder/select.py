@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from eddyline.algebra.expression import Column, TypedExpr, conjunction
+from eddyline.algebra.tag import GROUP_LABEL
 from eddyline.algebra.types import DATE, TIMESTAMP
 from eddyline.binder import call
 from eddyline.binder.environment import Environment
@@ -41,6 +42,7 @@ class Select:
             self.inputs = bind_inputs(sources, self.node.args.get("loops") or (), self.env)
             self.is_stream = self._is_stream_query()
             self.scope = self._from_scope()
+            self._refuse_tag_among_keys()
         self.conditions = self._join_conditions()
         self.items = self._select_items()
         self.predicate = self._where()
@@ -96,6 +98,13 @@ class Select:
             return FromScope(relations)
         counted = not all(i.cql for i in self.inputs)
         return WindowScope(relations, clock_micros=self._clock_micros(), counted=counted)
+
+    def _refuse_tag_among_keys(self) -> None:
+        """GROUP BY TAG, b: without a column of that name, tags are meant."""
+        for key in self.node.args.get("group") or ():
+            is_tag = isinstance(key, exp.Column) and not key.table and key.name.lower() == GROUP_LABEL
+            if is_tag and not any(each.column(GROUP_LABEL) for each in self.scope.relations):
+                raise NotSupported("tags and columns are not grouped at once", position_of(key), "group by TAG alone")
 
     def _clock_micros(self) -> int | None:
         """The length of a tick, if the first stream is stamped by points in time and not by ticks."""

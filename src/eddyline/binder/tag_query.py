@@ -59,7 +59,8 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
         return _group_by_tag(node, inputs, tagged)
     for key in ("distinct", "group", "having", "order", "limit", "offset"):
         if node.args.get(key):
-            raise NotSupported(f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}", position_of(node))
+            message = f"SELECT TAGS and TAGGED OBJECTS take no {key.upper()}"
+            raise NotSupported(message, _position_of_clause(node, key))
     if len(inputs) == 2 and isinstance(inputs[1].clause.args.get("on"), syntax.TagCondition):
         return _tag_join(node, inputs, tagged)
     if isinstance(inputs[0].operator, TagHistory):
@@ -70,6 +71,12 @@ def bind_tag_query(node: syntax.SelectQuery, env: Environment) -> BoundQuery:
             "tags are selected from one stream without a window", inputs[0].position, "or joined: … JOIN … ON TAGS …"
         )
     return _selection(node, inputs[0], env)
+
+
+def _position_of_clause(node: syntax.SelectQuery, key: str) -> Position | None:
+    clause = node.args[key]
+    first = clause[0] if isinstance(clause, list) else clause
+    return position_of(first if isinstance(first, exp.Expr) else node)
 
 
 def _selection(node: syntax.SelectQuery, source: Input, env: Environment) -> BoundQuery:
@@ -116,12 +123,13 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
     scope = _TagScope(source.relation)
     on_tags: list[TypedExpr] = []
     on_tuples: list[TypedExpr] = []
-    objects: list[str] = []
+    objects: list[str | None] = []
     for part in _conjunct_nodes(where):
-        attribute = _object_of(part, source)
-        if attribute is not None:
-            objects += attribute
+        found = _object_of(part, source)
+        if found is not None:
+            objects.append(found[0])
             continue
+        _refuse_object(part, source)
         bound = bind_predicate(part, scope)
         relations = {column.relation for column in bound.walk() if isinstance(column, Column)}
         if TAG_RELATION in relations and len(relations) > 1:
@@ -129,7 +137,22 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
                 "one condition is about a tag and a tuple at once", position_of(part), "join the two by AND"
             )
         (on_tags if TAG_RELATION in relations else on_tuples).append(bound)
-    return TagPredicate(conjunction(tuple(on_tags)), tuple(objects)), conjunction(tuple(on_tuples))
+    attributes = tuple(name for name in objects if name is not None)
+    return TagPredicate(conjunction(tuple(on_tags)), attributes, None in objects), conjunction(tuple(on_tuples))
+
+
+def _refuse_object(condition: exp.Expr, source: Input) -> None:
+    """Raise if a condition says of OBJECT what cannot be asked."""
+    for column in condition.find_all(exp.Column):
+        if _is_object(column) and source.relation.column(column.name) is None:
+            alias = source.relation.alias
+            hint = f"write OBJECT = {alias}.a AND …, or OBJECT = {alias} for tags on whole rows"
+            message = "OBJECT is compared by = alone, and this is joined to other conditions by AND"
+            raise NotSupported(message, position_of(column), hint)
+
+
+def _is_object(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and not node.table and node.name.upper() == "OBJECT"
 
 
 def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
@@ -140,21 +163,21 @@ def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _object_of(node: exp.Expr, source: Input) -> list[str] | None:
+def _object_of(node: exp.Expr, source: Input) -> tuple[str | None] | None:
     """The attribute named by `OBJECT = stream.attribute` (none for `OBJECT = stream`), or None for anything else."""
     if not isinstance(node, exp.EQ):
         return None
     for this, other in ((node.this, node.expression), (node.expression, node.this)):
-        if isinstance(this, exp.Column) and not this.table and this.name.upper() == "OBJECT":
+        if _is_object(this):
             if not isinstance(other, exp.Column):
                 raise InvalidTag("OBJECT is compared with an attribute, e.g. OBJECT = s.a", position_of(other))
             parts = tuple(part.name for part in other.parts)
             if source.relation.answers_to(parts):
-                return []
+                return (None,)
             if len(parts) > 1 and parts[-1].lower() == "value":
                 parts = parts[:-1]
             column = FromScope([source.relation]).resolve(parts, position_of(other))
-            return [column.name] if isinstance(column, Column) else []
+            return (column.name,) if isinstance(column, Column) else (None,)
     return None
 
 
@@ -193,10 +216,7 @@ class _GroupScope:
 
     def resolve(self, parts: tuple[str, ...], position: Position | None) -> TypedExpr:
         if len(parts) == 1 and parts[0].lower() == GROUP_LABEL:
-            try:
-                return self.columns.resolve(parts, position)
-            except UnknownColumn:
-                return Column(GROUP_LABEL, STRING)
+            return Column(GROUP_LABEL, STRING)
         return self.columns.resolve(parts, position)
 
 
@@ -205,14 +225,14 @@ def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environmen
         raise NotSupported("GROUP BY TAG is over one input", inputs[1].position)
     for key in ("distinct", "having", "order", "limit", "offset"):
         if node.args.get(key):
-            raise NotSupported(f"GROUP BY TAG takes no {key.upper()}", position_of(node))
+            raise NotSupported(f"GROUP BY TAG takes no {key.upper()}", _position_of_clause(node, key))
     source = inputs[0]
     scope = FromScope([source.relation])
     items = []
     for item in node.expressions:
         alias = item.alias if isinstance(item, exp.Alias) else None
         inner = item.this if isinstance(item, exp.Alias) else item
-        items.append(Item(bind(inner, _GroupScope(scope), aggregates=True), alias, inner))
+        items.append(Item(_item(inner, scope), alias, inner))
     where = node.args.get("where")
     predicate = None if where is None else bind_predicate(where, scope)
     condition: syntax.TagCondition = node.args["group"][0]
@@ -236,6 +256,13 @@ def _group_by_tag(node: syntax.SelectQuery, inputs: list[Input], env: Environmen
     if source.cql:
         return BoundQuery(RelationChanges(grouped), RELATION, tuple(names), with_tags, source.streams)
     return BoundQuery(grouped, WINDOWS, tuple(names), with_tags, source.streams)
+
+
+def _item(node: exp.Expr, columns: FromScope) -> TypedExpr:
+    """What is selected. Inside an aggregate, TAG is a column that is called so."""
+    bound = bind(node, _GroupScope(columns), aggregates=True)
+    aggregated = (inside for each in bound.walk() if isinstance(each, Aggregate) for inside in each.walk())
+    return bind(node, columns, aggregates=True) if Column(GROUP_LABEL, STRING) in aggregated else bound
 
 
 def _aggregates_of(items: list[Item]) -> tuple[tuple[Named, ...], list[TypedExpr]]:

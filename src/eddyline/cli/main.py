@@ -158,7 +158,7 @@ def results(
         show_results(name, db, since, format_, follow, causes)
 
 
-@app.command(epilog="Example: eddyline tags Patients examples/tags/patients.sql --cloud patients.png")
+@app.command(epilog="Example: eddyline tags Patients examples/patients/patients.sql --cloud patients.png")
 def tags(
     stream: Annotated[
         str, typer.Argument(metavar="STREAM", help="A stream of the script, or of the database.", show_default=False)

@@ -48,7 +48,7 @@ from eddyline.errors import EddylineError
 from eddyline.language import Statement, parse_script, syntax, to_sql
 from eddyline.session.inflow import constants, inserted
 from eddyline.session.join_trees import with_join_trees
-from eddyline.session.script_run import is_one_off, placed
+from eddyline.session.script_run import is_one_off, nothing_to_take_back, placed
 from eddyline.session.tags import attach, shown_tags
 from eddyline.sources import open_source
 from eddyline.sources.arrival import INSERT_STATEMENT
@@ -155,11 +155,17 @@ class Steps:
         elif isinstance(step, AttachOnce):
             attach(self._core.engine, step)
         elif isinstance(step, DetachOnce):
-            revised, _ = take_back(self._core.engine, step.extent, step.withdrawal, step.schema)
-            return Pushed(revised, 0)
+            return self._detach(step)
         elif isinstance(step, ShowTags):
             return self._tags(step)
         return None
+
+    def _detach(self, step: DetachOnce) -> Pushed:
+        revised, found = take_back(self._core.engine, step.extent, step.withdrawal, step.schema)
+        warning = nothing_to_take_back(step)
+        if not found and warning not in self._core.warnings:
+            self._core.warnings.append(warning)
+        return Pushed(revised, 0)
 
     def _tags(self, step: ShowTags) -> Rows:
         lines = shown_tags(self._core.engine, step)

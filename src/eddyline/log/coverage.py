@@ -21,7 +21,7 @@ from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import MOST_WAITING, OVERWRITE, Applicability, TagSpec, TickTag
 from eddyline.log.answers import python_rows
 from eddyline.log.carried import Carried, carried_by
-from eddyline.log.detached import Detachment
+from eddyline.log.detached import Detachment, asked_of
 
 Array = Any
 #: so many tags whose time is over are at hand, for tuples that come a little late
@@ -39,7 +39,7 @@ _STANDING = (
     "_reached_index",
     "forgotten",
 )
-#: which tuples of a table satisfy a condition
+#: which tuples of a table, with tick and index behind their columns, satisfy a condition
 Condition = Callable[[pa.Table], Array]
 #: how a value of a field is written, for patterns
 ValueText = Callable[[Any], str]
@@ -79,6 +79,11 @@ class Stretch:
     def values(self) -> pa.Table:
         """Most tags do not depend on them."""
         return self.rows.take(pa.array(self.places))
+
+    @cached_property
+    def asked(self) -> pa.Table:
+        """What conditions read."""
+        return asked_of(self.values, self.tick, self.index)
 
 
 class Coverage:
@@ -417,7 +422,7 @@ class _Active:
         if tag.end is not None:
             covers &= (stretch.tick >= tag.timestamp) & (stretch.tick < tag.end)
         if self.condition is not None and covers.any():
-            covers &= self.condition(stretch.values)
+            covers &= self.condition(stretch.asked)
         return covers
 
     def _holding(self, stretch: Stretch, fields: Sequence[int], had: Array, texts: Sequence[ValueText]) -> Array:
@@ -457,7 +462,7 @@ def _fits(attachment: Attachment, stretch: Stretch) -> Array:
     """Which tuples an attachment can stand in front of."""
     fits = np.ones(len(stretch), bool)
     if attachment.condition is not None:
-        fits &= attachment.condition(stretch.values)
+        fits &= attachment.condition(stretch.asked)
     for detach in attachment.detached:
         if fits.any():
             fits &= ~detach.concerns(stretch.values, stretch.tick, stretch.index)

@@ -93,10 +93,14 @@ class Detachment:
         """Which tuples are among those that lose the tag."""
         if self.condition is None:
             return np.ones(len(index), bool)
-        places = {"tick": pa.array(tick), "index": pa.array(index)}
-        columns = [*values.columns, *places.values()]
-        named = [f"c{at}" for at in range(len(columns))]
-        return self.condition(pa.Table.from_arrays([_one(column) for column in columns], named))
+        return self.condition(asked_of(values, tick, index))
+
+
+def asked_of(values: pa.Table, tick: Array, index: Array) -> pa.Table:
+    """What conditions read: the columns of tuples, tick and index."""
+    columns = [*values.columns, pa.array(tick), pa.array(index)]
+    named = [f"c{at}" for at in range(len(columns))]
+    return pa.Table.from_arrays([_one(column) for column in columns], named)
 
 
 def _one(column: Any) -> Any:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,7 +23,7 @@ from eddyline.log.journal import Entry, Flush, Journal, Spans, StreamState
 from eddyline.log.referring import late_among, references, touched_by
 from eddyline.log.revision_log import Revised
 from eddyline.log.revisions import Revisions
-from eddyline.log.rows import Rows, statement_row
+from eddyline.log.rows import Rows, apart, statement_row
 from eddyline.log.said import (
     about,
     history_name,
@@ -276,7 +275,7 @@ class Ingest:
         found = tagged is not None and tagged.detach(text)
         own = [part.segment for part in made if part.segment is not None]
         row = statement_row(text, extent, state, self._arrival_tick())
-        segments = {name: [*own, *self._write(name, *_apart(row))]}
+        segments = {name: [*own, *self._write(name, *apart(row))]}
         touched = {name: joined_spans(part.touched for part in made)}
         revised = sum(segment.minus for segment in own)
         said, is_meant = None, found or bool(revised)
@@ -306,7 +305,7 @@ class Ingest:
         row = statement_row(text, extent, state, state.top or 0)  # it is as old as the latest tuple
         before = (self._clock.reached, self._clock.closed)
         arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}
-        self._commit({name: self._write(name, *_apart(row))}, {name: ()}, None, False, before, arrived)
+        self._commit({name: self._write(name, *apart(row))}, {name: ()}, None, False, before, arrived)
         tagged.is_written()
 
     def keep_history(self, extent: Extent) -> None:
@@ -392,16 +391,16 @@ class Ingest:
             horizon = horizons(rows.tick, rows.inserts, state.top, extent.retain, extent.further)
             late = rows.inserts & (rows.tick < horizon)
             table, rejected = rows.plain(state, late), rows.too_late(late, horizon, extent.name)
-        refused = [] if settled is None else list(settled.refused)
+        refused = [*rejected, *(() if settled is None else settled.refused)]
         tagged, tags = self._tags_of(extent, bool(rows.tags.any())), None
+        table, places, lost = rows.tags_with_rows(table, [at for at, _ in refused])
         if tagged is None and rows.tags.any():
-            table, tags = _apart(table)
+            table, tags = apart(table)
         if tagged is not None:
-            places = np.flatnonzero(rows.tags)
             table, tags = tagged.marked(
                 table, rows.has_tick[places], state, lambda at, reason: refused.append((int(places[at]), reason))
             )
-        rejects = [rows.reject(position, reason) for position, reason in (*rejected, *refused)]
+        rejects = [rows.reject(position, reason) for position, reason in (*refused, *lost)]
         return table, tags, int((rows.inserts & ~late).sum()), rejects
 
     def _beside(self, extent: Extent, chunks: Sequence[Chunk], now: int) -> tuple[pa.Table, pa.Table] | None:
@@ -476,12 +475,6 @@ class Ingest:
 
 def _among(chunk: Chunk) -> Chunk:
     return chunk if chunk.beside is None else chunk.beside.among(chunk)
-
-
-def _apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Rows without tags, and the tags as they came."""
-    is_tag = pc.equal(rows.column(DIFF), 0)
-    return rows.filter(pc.invert(is_tag)), rows.select([SEQ, INDEX, TICK, DIFF, OP, TAG]).filter(is_tag)
 
 
 def _with_marks(rows: pa.Table) -> pa.Table:

@@ -17,6 +17,7 @@ from eddyline.log.segment import DIFF, INDEX, OP, REF, SEQ, SYSTEM, TAG, TICK
 from eddyline.sources.arrival import Reject, said_by
 from eddyline.sources.chunk import Chunk
 from eddyline.sources.kinds import Kinds
+from eddyline.sources.tags_beside import without_row
 
 Array = Any
 
@@ -77,6 +78,27 @@ class Rows:
             tick = int(self.tick[position])
             yield int(position), beyond(f"tick {tick}", tick, int(horizon[position]), stream)
 
+    def tags_with_rows(self, table: pa.Table, refused: Sequence[int]) -> tuple[pa.Table, Array, list[tuple[int, str]]]:
+        """The rows of the log without the tags that came beside rows that are refused; the positions of the others, and
+        of these with the reasons."""
+        places, lost, first = np.flatnonzero(self.tags), np.zeros(len(self), bool), 0
+        reasons: list[tuple[int, str]] = []
+        for chunk in self._chunks if refused and len(places) else ():
+            last = first + len(chunk.op)
+            if chunk.tags_file:
+                tags, rows = (np.flatnonzero(kind[first:last]) + first for kind in (self.tags, ~self.tags))
+                behind = np.append(rows, -1)[np.searchsorted(rows, tags)]
+                gone = np.isin(behind, refused)
+                lost[tags[gone]] = True
+                lines = (chunk.line[at - first].as_py() for at in behind[gone].tolist())
+                reasons += zip(tags[gone].tolist(), map(without_row, lines), strict=True)
+            first = last
+        if reasons:
+            stays = np.ones(table.num_rows, bool)
+            stays[pc.equal(table.column(OP), "#").to_numpy()] = ~lost[places]
+            table = table.filter(pa.array(stays))
+        return table, places[~lost[places]], reasons
+
     def reject(self, position: int, reason: str) -> Reject:
         for chunk in self._chunks:
             if position < len(chunk.op):
@@ -88,6 +110,12 @@ class Rows:
                 return Reject(chunk.extent, file, line, text, reason)
             position -= len(chunk.op)
         raise AssertionError("a position behind the last row")
+
+
+def apart(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Rows of the log without tags, and the tags as they came."""
+    is_tag = pc.equal(rows.column(DIFF), 0)
+    return rows.filter(pc.invert(is_tag)), rows.select([SEQ, INDEX, TICK, DIFF, OP, TAG]).filter(is_tag)
 
 
 def _one(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -71,7 +71,7 @@ class TagReading(Protocol):
 
 def attachment_text(tagger: Tagger) -> str:
     """An ad hoc ATTACH TAG that waits for its first tuple, as it stands in the log."""
-    where = None if tagger.condition is None else [tagger.condition, tagger.input.schema]
+    where = None if tagger.condition is None else [tagger.condition, tagger.asked]
     value = {"spec": asdict(tagger.tag), "tagger": tagger.tagger, "where": _packed(where)}
     return _ATTACHED + json.dumps(value)
 

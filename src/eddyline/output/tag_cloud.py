@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import category
 
 from PIL import ImageDraw
 
@@ -67,11 +68,18 @@ def words_of(lines: Sequence[TagLine]) -> list[Word]:
     weights: dict[tuple[str, str], tuple[str, int]] = {}
     for line in lines:
         meaning = _SIGNS.get(line.sign or "", line.type)
-        text = " ".join(line.content.split())
+        text = " ".join(_legible(line.content).split())
+        if not text:
+            continue
         shown, weight = weights.get((text.casefold(), meaning), (text, 0))
         weights[text.casefold(), meaning] = shown, weight + max(line.rows, 1)
     words = [Word(_shortened(shown), weight, meaning) for (_, meaning), (shown, weight) in weights.items()]
     return sorted(words, key=lambda word: (-word.weight, word.text, word.meaning))[:_MOST_WORDS]
+
+
+def _legible(text: str) -> str:
+    """Without what no font has a shape for; it would be drawn as boxes."""
+    return "".join(letter for letter in text if letter.isspace() or category(letter) not in ("Cc", "Cs"))
 
 
 def layout(words: Sequence[Word]) -> list[Placed]:
@@ -85,7 +93,7 @@ def layout(words: Sequence[Word]) -> list[Placed]:
 
 
 def _attempt(words: Sequence[Word], scale: float) -> list[Placed] | None:
-    most = words[0].weight
+    most = max((word.weight for word in words), default=1)
     taken: list[Placed] = []
     for word in words:
         # the area of a word, not its height, is in proportion to its weight

@@ -16,6 +16,7 @@ from eddyline.reference.element import Change, Mark, Row, Stamped, StreamElement
 from eddyline.reference.functions.casting import Cast, to_text
 from eddyline.reference.value import group_key
 
+#: over the columns, tick and index
 Condition = Callable[[Values], bool]
 
 
@@ -132,7 +133,7 @@ class Coverage:
         values = stamped.row.values
         waiting, self._waiting = self._waiting, []
         for attach in waiting:
-            satisfied = attach.condition is None or attach.condition(values)
+            satisfied = attach.condition is None or attach.condition((*values, stamped.tick, index))
             if satisfied and not any(detach.concerns(index, stamped) for detach in attach.detached):
                 yield self.make(attach, index, stamped.tick)
             else:
@@ -293,7 +294,7 @@ class _ActiveTag:
         listed = applies_to.tuples is None or index in applies_to.tuples
         if self.used_up or not listed or not self._lives_at(stamped.tick):
             return None
-        if self.condition is not None and not self.condition(values):
+        if self.condition is not None and not self.condition((*values, stamped.tick, index)):
             return None
         left = self._left_at(stamped.tick)
         if left is None:

@@ -61,7 +61,7 @@ class Making:
 
     def mark(self, tagger: Tagger, index: int, stamped: Stamped) -> Mark | None:
         """The tag of its own that a tuple gets, on what of it; None if it gets none."""
-        if not tagger.stood_at(index) or not self._condition(tagger)(stamped.row.values):
+        if not tagger.stood_at(index) or not self._condition(tagger)((*stamped.row.values, stamped.tick, index)):
             return None
         tag = tagger.tag_for(self._stream, index, stamped.tick)
         return Mark(tag, tag.applies_to.positions(tagger.input.schema))
@@ -71,13 +71,13 @@ class Making:
             return lambda values: True
         known, condition = self._conditions.get(tagger.tagger, (None, None))
         if condition is None or known is None or known.condition != tagger.condition:
-            condition = compile_predicate(tagger.condition, tagger.input.schema)
+            condition = compile_predicate(tagger.condition, tagger.asked)
             self._conditions[tagger.tagger] = tagger, condition
         return condition
 
 
 def _tagged_once(node: Tagger, elements: Iterable[StreamElement]) -> Iterator[StreamElement]:
-    condition = None if node.condition is None else compile_predicate(node.condition, node.input.schema)
+    condition = None if node.condition is None else compile_predicate(node.condition, node.asked)
     coverage = Coverage(node.input.schema, stream_below(node))
     coverage.attach(Attach(node.tag, node.tagger, condition))
     given: dict[int, tuple[Mark, ...]] = {}  # the marks of this tagger, by index
@@ -157,6 +157,7 @@ def _tag_search(predicate: TagPredicate) -> Callable[[TickTag], bool]:
 
     def found(tag: TickTag) -> bool:
         on_objects = all(tag.applies_to.describes(attribute) for attribute in predicate.attributes)
+        on_objects = on_objects and (tag.applies_to.whole_tuple or not predicate.whole)
         return on_objects and (where is None or where(tag_values(tag)))
 
     return found
@@ -170,7 +171,8 @@ def _mark_search(predicate: TagPredicate, schema: Schema) -> Callable[[Mark], bo
 
     def found_on(mark: Mark) -> bool:
         on = {names[field] for field in mark.fields or ()}
-        return on.issuperset(wanted) and found(mark.tag)
+        on_objects = on.issuperset(wanted) and (mark.fields is None or not predicate.whole)
+        return on_objects and found(mark.tag)
 
     return found_on
 

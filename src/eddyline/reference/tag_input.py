@@ -233,7 +233,10 @@ def _without_value(name: str) -> str:
 def _attribute_pattern(given: str, schema: Schema) -> str:
     pattern = compiled(given, "applies_to.attributes")
     if not any(pattern.fullmatch(name) for name in schema.names):
-        raise InvalidTag(f"no attribute matches {_shown(given)}; there are {', '.join(schema.names)}")
+        on_values = f"; for values, list them as in [{schema.names[0] + '.value'!r}], or add value: true to a pattern"
+        names = ", ".join(schema.names)
+        hint = on_values if given.lower().endswith("value") else ""
+        raise InvalidTag(f"no attribute matches {_shown(given)}; there are {names}{hint}")
     return given
 
 

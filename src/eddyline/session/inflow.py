@@ -188,7 +188,7 @@ class Inflow:
         self._behind[extent.name] = self._logs[extent.name].arrived, self._between(extent.name) + 1
         self._tagged[extent.name] = None
         if tagger.condition is not None:
-            condition = compile_predicate(tagger.condition, tagger.input.schema)
+            condition = compile_predicate(tagger.condition, tagger.asked)
             self._add(extent.name, Attach(spec, tagger.tagger, condition))
         elif self.reached is None:  # time begins with the first tuple
             self._add(extent.name, Attach(spec, tagger.tagger))

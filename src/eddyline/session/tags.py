@@ -87,6 +87,8 @@ class TagSearch:
 
     def _on_all(self, mark: MarkText) -> bool:
         wanted = self.predicate.attributes
+        if self.predicate.whole and mark.fields is not None:
+            return False
         if self.names is None:
             return all(map(mark.tick_tag.applies_to.describes, wanted))
         on = {self.names[field] for field in mark.fields or ()}

@@ -18,7 +18,7 @@ from eddyline.sources.columns import OP
 from eddyline.sources.columns import TAG as TAG_COLUMN
 from eddyline.sources.native_value import plain_value
 from eddyline.sources.reasons import written
-from eddyline.sources.tags_beside import TagsBeside, tags_alone
+from eddyline.sources.tags_beside import TagsBeside, tags_alone, without_row
 from eddyline.sources.usual_tags import are_usual, numbered
 
 #: what stands in place of a file's name
@@ -26,6 +26,8 @@ FILE = "push, tags"
 #: which row a tag stands in front of
 BEFORE = "_before"
 _MOST_ROWS = 2**62
+#: where a tag stands that does not say it
+_NO_PLACE = -(2**63)
 _TAGS = f"tags have {BEFORE}, the number of a row, and {TAG_COLUMN}, its fields as JSON, and may have a time"
 
 
@@ -46,11 +48,12 @@ def tags_beside(
             tags_alone(extent.name, FILE, pa.array([], pa.string()), lines, found.values.schema), lines
         ), ()
     table, before = _placed(extent, tags)
-    fits = (before >= 1) & (before <= rows + 1)
+    is_there = (before >= 1) & (before <= rows + 1)
+    fits = is_there & ((before > rows) | np.isin(before, found.line.to_numpy()))
     wrong = [
-        Reject(extent.name, FILE, int(line), table.column(TAG_COLUMN)[int(line) - 1].as_py() or "", reason)
-        for line in lines[~fits]
-        for reason in [f"{BEFORE}: {before[line - 1]} is not between 1 and {rows + 1}, and there are {rows} rows"]
+        Reject(extent.name, FILE, at + 1, table.column(TAG_COLUMN)[at].as_py() or "", reason)
+        for at in np.flatnonzero(~fits).tolist()
+        for reason in [without_row(before[at]) if is_there[at] else _nowhere(before[at], rows)]
     ]
     texts = numbered(table.column(TAG_COLUMN).combine_chunks()) if _are_texts(table) else None
     if table.num_columns == 1 and fits.all() and texts is not None and are_usual(texts).all():
@@ -61,6 +64,12 @@ def tags_beside(
         wrong += told.rejects
         told = filtered(told, pa.array(fits[told.line.to_numpy() - 1]))
     return TagsBeside.of(found, told, before[told.line.to_numpy() - 1]), wrong
+
+
+def _nowhere(before: int, rows: int) -> str:
+    if before == _NO_PLACE:
+        return f"{BEFORE} is missing or NULL: it is the number of the row that the tag stands in front of, from 1"
+    return f"{BEFORE}: {before} is not between 1 and {rows + 1}, and there are {rows} rows"
 
 
 def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
@@ -87,7 +96,7 @@ def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
 
 
 def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
-    """The tags without their places, and these; 0 where there is none."""
+    """The tags without their places, and these."""
     tags = tags.rename_columns([name.lower() for name in tags.column_names])
     allowed = {BEFORE, TAG_COLUMN, *([extent.timestamp.lower()] if extent.timestamp else ())}
     for name in tags.column_names:
@@ -99,7 +108,7 @@ def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
     before = tags.column(BEFORE)
     if not (pa.types.is_integer(before.type) or pa.types.is_null(before.type)):
         raise TypeMismatch(f"{BEFORE} of the tags pushed to {extent.name} is {before.type}, not whole", hint=_TAGS)
-    numbers = pc.fill_null(before.cast(pa.int64()), 0).to_numpy()
+    numbers = pc.fill_null(before.cast(pa.int64()), _NO_PLACE).to_numpy()
     return tags.drop_columns([BEFORE]), numbers
 
 

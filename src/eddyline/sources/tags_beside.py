@@ -68,6 +68,11 @@ class TagsBeside:
         return replace(rows, values=values, **together, beside=None, tags_file=self.tags.file)
 
 
+def without_row(number: int) -> str:
+    """Why a tag is set aside whose row is: in front of another row it would say something of that one."""
+    return f"_before: row {number}, which the tag stands in front of, is set aside"
+
+
 def tags_alone(extent: str, file: str, texts: pa.Array, lines: Positions, schema: pa.Schema) -> Chunk:
     """Tags of which nothing but the texts is known, as a chunk."""
     count = len(texts)

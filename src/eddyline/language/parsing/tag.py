@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from eddyline.language import syntax
+from eddyline.language.parsing.base import UNITS
 from eddyline.language.parsing.query import QueryParser
 
 _TAG_FIELDS = {"TAGSIGN": "sign", "TAGLIFESPAN": "lifespan", "TAGMODE": "mode"}
@@ -20,7 +21,9 @@ class TagParser(QueryParser):
         continuously = self._word("CONTINUOUSLY")
         self._need_word("TO")
         targets = self._list(lambda: self._name("a stream, an attribute or an attribute's value"))
-        continuously = self._word("CONTINUOUSLY") or continuously
+        if continuously and self._is_word("CONTINUOUSLY"):
+            self._fail("CONTINUOUSLY is given twice")
+        continuously = continuously or self._word("CONTINUOUSLY")
         where: exp.Expr | None = None
         if self._word("WHERE"):
             where = self._query() if self._at_query() else self._expression_needed("a condition")
@@ -71,12 +74,21 @@ class TagParser(QueryParser):
         if not token:
             self._expected("a lifespan such as 30 MIN or I (instant)")
         if token.token_type == TokenType.NUMBER:
-            return self._duration()
+            return self._spanned(self._length_of_life(), token)
         negative = self._match(TokenType.DASH)
         if negative:
             self._fail("a tag cannot live for a negative time", token)
         self._advance()
         return self._literal("I" if token.text.upper() in ("I", "INSTANT") else token.text, token)
+
+    def _length_of_life(self) -> syntax.Duration:
+        """A lifespan is a length of time, so other units are offered than for windows."""
+        number = self._whole_number("a whole number, such as 1500 MS or 30 MIN")
+        unit = UNITS.get(self._curr.text.upper()) if self._curr else None
+        if unit is None:
+            self._expected("a unit (SEC, MIN, HOUR, DAY or MS)", hint="write e.g. 30 MIN, or I for an instant tag")
+        self._advance()
+        return syntax.Duration(this=number, unit=unit)
 
     def _detach(self) -> syntax.DetachTag:
         self._need_word("TAG")

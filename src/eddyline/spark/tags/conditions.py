@@ -26,7 +26,7 @@ def check(where: TypedExpr, schema: Schema) -> None:
     if reason is not None:
         raise NotSupported(
             f"the condition of a tag is asked as tuples come in, where {reason}",
-            hint="attach it continuously, or use --engine reference",
+            hint="compare values of one type, such as a > 5 and b = 'x', or attach it CONTINUOUSLY",
         )
 
 

@@ -46,9 +46,8 @@ def satisfied(tagger: Tagger) -> TypedExpr:
 
 def text_of(expr: TypedExpr, tagger: Tagger, marks: str) -> str:
     """An expression about what a tagger makes as SQL over the rows of a log, whose marks are in a column."""
-    declared = tagger.input.schema
-    columns = [*(f"c{place}" for place in range(len(declared))), TICK, INDEX, marks]
-    return spark_sql(expr, names_of(declared + _PLACES, columns))
+    columns = [*(f"c{place}" for place in range(len(tagger.input.schema))), TICK, INDEX, TICK, INDEX, marks]
+    return spark_sql(expr, names_of(tagger.asked + _PLACES, columns))
 
 
 def said_by(tagger: Tagger, number: int) -> list[str]:
