@@ -18,7 +18,8 @@ from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.tag import Applicability, TickTag
 from eddyline.algebra.types import INTEGER
 from eddyline.log import coverage, tagged
-from eddyline.log.coverage import Coverage, Stretch
+from eddyline.log.active_tag import Stretch
+from eddyline.log.coverage import Coverage
 from eddyline.session import Session
 from eddyline.session.spark_run import SparkRun
 from laws.without_spark import kernels_alone

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
-from eddyline.log.coverage import Condition
+from eddyline.log.active_tag import Condition
 from eddyline.log.journal import StreamState
 from eddyline.log.segment import SEQ, TAG
 from eddyline.log.storage import Storage

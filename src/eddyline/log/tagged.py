@@ -12,7 +12,7 @@ import base64
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,13 +23,14 @@ from eddyline.algebra.dictionary import shipped
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.marks import GIVEN, mark_of
 from eddyline.algebra.schema import Schema
-from eddyline.algebra.tag import Tagger, TagSpec, TickTag
+from eddyline.algebra.tag import TickTag
 from eddyline.algebra.tag_places import has_room, no_room, number_of, told_apart
 from eddyline.catalog.extent import Extent
 from eddyline.errors import InvalidTag
+from eddyline.log.active_tag import Attachment, Condition, Stretch, ValueText
 from eddyline.log.borne import TagKey
 from eddyline.log.carried import Carried, numbered, told_by
-from eddyline.log.coverage import Attachment, Condition, Coverage, Stretch, ValueText
+from eddyline.log.coverage import Coverage
 from eddyline.log.detached import DETACH, detachment
 from eddyline.log.isolated import Isolated, Run, Said, said_by
 from eddyline.log.journal import StreamState
@@ -37,16 +38,11 @@ from eddyline.log.picking import Picking
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK
 from eddyline.log.standing_tags import asked, standing_of, standing_text, standings
 from eddyline.log.storage import Storage
+from eddyline.log.tag_texts import AT_ONCE, ATTACHED, MADE, spec_of
 from eddyline.log.tags_in_log import marks_in_log, tuples_and_tags
 from eddyline.sources.tags_beside import TagsBeside
 
 Array = Any
-#: what the text of an attachment in the log begins with; that of a source's tag is JSON
-_ATTACHED = "ATTACH "
-#: that of one that need not wait: what is in the log in the end is the tag
-_AT_ONCE = "TAG "
-#: what stands in place of it where an attachment has become a tag
-_MADE = "MADE"
 _NO_TEXT = pa.scalar(None, pa.string())
 _SYSTEM = [SEQ, INDEX, TICK, DIFF, OP, TAG]
 #: of so many different words it is known what they mean
@@ -67,28 +63,6 @@ class TagReading(Protocol):
 
     def condition(self, where: TypedExpr, schema: Schema) -> Condition:
         """Which tuples satisfy a condition, column by column."""
-
-
-def attachment_text(tagger: Tagger) -> str:
-    """An ad hoc ATTACH TAG that waits for its first tuple, as it stands in the log."""
-    where = None if tagger.condition is None else [tagger.condition, tagger.asked]
-    value = {"spec": asdict(tagger.tag), "tagger": tagger.tagger, "where": _packed(where)}
-    return _ATTACHED + json.dumps(value)
-
-
-def tag_text(tagger: Tagger) -> str:
-    """An ad hoc tag that stands where the clock stands."""
-    return _AT_ONCE + json.dumps({"spec": asdict(tagger.tag), "tagger": tagger.tagger})
-
-
-def _spec(value: Mapping[str, Any]) -> TagSpec:
-    spec = dict(value["spec"])
-    spec["attributes"] = None if spec["attributes"] is None else tuple(spec["attributes"])
-    return TagSpec(**spec)
-
-
-def _packed(where: Any) -> str | None:
-    return None if where is None else base64.b64encode(pickle.dumps(where)).decode()
 
 
 class TaggedStream:
@@ -268,7 +242,7 @@ class TaggedStream:
                 TICK: pa.array([tag.timestamp for _, tag in made], pa.int64()),
                 DIFF: pa.array([0] * len(made), pa.int8()),
                 OP: pa.array(["#"] * len(made)),
-                TAG: pa.array([_MADE] * len(made)).cast(rows.schema.field(TAG).type),
+                TAG: pa.array([MADE] * len(made)).cast(rows.schema.field(TAG).type),
                 MARKS: told.tags,
                 PLACES: told.places,
             }
@@ -335,7 +309,7 @@ class TaggedStream:
                     said, place = (tags[name][at].as_py() for name in (MARKS, PLACES))
                     (mark,) = told_apart(said, place, *stands)
                     self._coverage.arrive(replace(mark.tick_tag, number=mark.number))
-                elif text != _MADE:  # which comes to be again
+                elif text != MADE:  # which comes to be again
                     tag = self._arrive(text, stands[0], number)
             except InvalidTag as problem:
                 self._since -= 1  # it is not going to be in the log
@@ -357,7 +331,7 @@ class TaggedStream:
         return [self._words[text] for text in texts]
 
     def _understood(self, text: str) -> Said | None:
-        if text.startswith((_ATTACHED, _AT_ONCE, DETACH)):
+        if text.startswith((ATTACHED, AT_ONCE, DETACH)):
             return None
         fields = json.loads(text)
         try:
@@ -381,17 +355,17 @@ class TaggedStream:
         if text.startswith(DETACH):
             self._coverage.detach(detachment(text, asked(self._reading.condition)))
             return None
-        if text.startswith(_ATTACHED):
-            value = json.loads(text.removeprefix(_ATTACHED))
+        if text.startswith(ATTACHED):
+            value = json.loads(text.removeprefix(ATTACHED))
             condition = None
             if value["where"] is not None:
                 where, schema = pickle.loads(base64.b64decode(value["where"]))
                 condition = asked(self._reading.condition)(where, schema)
-            self._coverage.attach(Attachment(_spec(value), value["tagger"], number, condition))
+            self._coverage.attach(Attachment(spec_of(value), value["tagger"], number, condition))
             return None
-        if text.startswith(_AT_ONCE):
-            value = json.loads(text.removeprefix(_AT_ONCE))
-            spec = _spec(value)
+        if text.startswith(AT_ONCE):
+            value = json.loads(text.removeprefix(AT_ONCE))
+            spec = spec_of(value)
             type_ = spec.type or shipped().classify(spec.content)
             tag = spec.tag(self._extent.name, value["tagger"], tick, type_, number)
         else:
@@ -463,7 +437,7 @@ def _written(rows: pa.Table, places: Array, told: Carried) -> pa.Table:
     """What is written down of the tags at some places: not the words of those that are written as they were understood,
     and nothing of those that tuples tell all about."""
     texts = numbered(rows.column(TAG))
-    begin = [pc.starts_with(texts.dictionary, each) for each in (_ATTACHED, DETACH, _MADE)]
+    begin = [pc.starts_with(texts.dictionary, each) for each in (ATTACHED, DETACH, MADE)]
     said = np.logical_or.reduce([each.to_numpy(zero_copy_only=False) for each in begin])
     statements = np.zeros(len(places), bool)
     if said.any():

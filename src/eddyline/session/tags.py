@@ -19,8 +19,8 @@ from eddyline.binder.detach import ShowTags
 from eddyline.binder.statement import AttachOnce
 from eddyline.catalog.catalog import TAGS, BoundQuery, like
 from eddyline.catalog.extent import Extent
-from eddyline.log.coverage import Condition, ValueText
-from eddyline.log.tagged import attachment_text, tag_text
+from eddyline.log.active_tag import Condition, ValueText
+from eddyline.log.tag_texts import attachment_text, tag_text
 from eddyline.reference.expression import compile_predicate
 from eddyline.reference.functions.casting import to_text
 from eddyline.reference.tag import tag_values

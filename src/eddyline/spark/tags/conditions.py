@@ -13,7 +13,7 @@ from eddyline.columnar.types import arrow_schema
 from eddyline.errors import NotSupported
 from eddyline.kernels.conditions import satisfied, why_not_asked
 from eddyline.kernels.fits import why_not_expression
-from eddyline.log.coverage import Condition
+from eddyline.log.active_tag import Condition
 from eddyline.spark.expression import names_of, spark_sql
 
 
