@@ -148,7 +148,7 @@ def attach(engine: Engine, step: AttachOnce) -> None:
     with engine.writing:
         reached = engine.ingest.clock.reached
         if tagger.condition is not None:
-            check(tagger.condition, tagger.input.schema)
+            check(tagger.condition, tagger.asked)
         waits = tagger.condition is not None or reached is None
         text = attachment_text(tagger) if waits else tag_text(tagger)
         arrival = Arrival(step.extent.name, 1, TAG, None, reached, file=ATTACH_STATEMENT, text=text)
