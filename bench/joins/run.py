@@ -73,7 +73,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     joins.add_argument("--tuples", type=int, default=40_000, help="in a window")
     joins.add_argument("--seconds", type=int, default=12, help="batches of a second each, after one that fills windows")
     turns = parser.add_argument_group(CHANGING)
-    turns.add_argument("--window", type=int, default=80_000, help="tuples in a window")
+    turns.add_argument("--window", type=int, default=4_000, help="tuples in a window of the triangle")
     turns.add_argument("--before", type=int, default=10, help="seconds before the change")
     turns.add_argument("--behind", type=int, default=20, help="seconds behind it")
     sides = parser.add_argument_group(VERSUS)

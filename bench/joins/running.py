@@ -50,9 +50,12 @@ def hot_stream(number: int, size: int) -> Workload:
     held = slow * window
     partners = 10
     core = TRIANGLE if number > 3 else TRIANGLE[:1]
-    edges = [Edge(0, 1, held if number > 3 else 5 * held), *(Edge(a, b, max(1, held // partners), compared=True) for a, b in core)]
+    edges = [
+        Edge(0, 1, held if number > 3 else 5 * held),
+        *(Edge(a, b, max(1, held // partners), compared=True) for a, b in core),
+    ]
     few = max(1, slow // 20)
-    edges += (Edge(1, at, few * window) for at in range(4, number))
+    edges += (Edge(1, at, few * window, in_turn=True) for at in range(4, number))
     rates = (size, slow, slow, slow, *[few] * number)[:number]
     return Workload(f"hot stream of {number}", rates, (1, *[window] * (number - 1)), tuple(edges))
 

@@ -23,8 +23,9 @@ class Edge:
     """A condition between two streams; one pair of tuples in `keys` satisfies it.
 
     With a `spread`, the keys of the first one are drawn from so many times as many values, most of which the other does
-    not have: one pair in keys · spread satisfies it. With `compared` both keys must add up to a multiple of their number,
-    which no index finds: all pairs are compared.
+    not have: one pair in keys · spread satisfies it. With `compared` both keys must add up to a multiple of their
+    number, which no index finds: all pairs are compared. `in_turn`: the other has all keys one after the other, so that
+    each tuple of the first one has one partner in a window of as many tuples.
     """
 
     one: int
@@ -32,6 +33,7 @@ class Edge:
     keys: int
     spread: int = 1
     compared: bool = False
+    in_turn: bool = False
 
     @property
     def selectivity(self) -> float:
@@ -106,7 +108,12 @@ class Workload:
         rate = self.rates[at] if now is None else now.rates[at]
         dice = np.random.default_rng((self.seed, at, tick))
         edges = [edge for edge in (self.edges if now is None else now.edges) if at in (edge.one, edge.other)]
-        found = {edge.column: dice.integers(0, edge.values(at), rate) for edge in edges}
+        found = {
+            edge.column: (np.arange(rate) + tick * rate) % edge.keys
+            if edge.in_turn and at == edge.other
+            else dice.integers(0, edge.values(at), rate)
+            for edge in edges
+        }
         most = max(self.rates[at], 0 if self.change is None else self.change.rates[at])
         return {**found, "v": np.arange(rate) + tick * most, "t": np.full(rate, tick)}
 

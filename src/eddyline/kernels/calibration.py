@@ -68,7 +68,7 @@ class _Calibration:
         aside = _seconds(lambda: self._asked(_joined([(many, few)])))
         purged = _seconds(lambda: self._asked(f"SELECT * FROM read_parquet('{stored}') WHERE t < 0"))
         some = f"(SELECT * FROM read_parquet('{stored}') WHERE v < {_COMPARED})"
-        unlike = "(a.v * 7 + b.v * 3) % 1000003 = 1000002"
+        unlike = "(a.v * 7 + b.v * 3) % 1000003 = 1000002 AND greatest(a.t, b.t) <= least(a.t, b.t) + 100"
         compared = _seconds(lambda: self._asked(f"SELECT a.v FROM {some} a JOIN {some} b ON {unlike}"))
         small = _seconds(lambda: self._write(self._rows(_FEW, _ROWS), "small"))
         scan = max(probed - one, 0.0) / _ROWS

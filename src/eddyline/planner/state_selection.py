@@ -2,8 +2,9 @@
 
 While there is too little processor time and memory is left: of the pairs of children that the root joins next to each
 other in most of its orders, for the memory that their result takes, the first becomes a node of its own that makes the
-plan cheaper and fits into memory. What is inside of the pair may stay stored or not, whichever is better. If the pair would
-not do, it is tried with one or two more children, as far as these make its result smaller; that is not in the paper.
+plan cheaper and fits into memory. What is inside of the pair may stay stored or not, whichever is better. If the pair
+would not do, it is tried with one or two more children, as far as these make its result smaller; that is not in the
+paper.
 """
 
 from __future__ import annotations

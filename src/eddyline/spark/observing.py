@@ -190,10 +190,15 @@ class Observed:
 
     @property
     def is_enough(self) -> bool:
-        """Whether a plan could be made of what was seen. What can never be seen is assumed."""
+        """Whether a tree could be chosen by what was seen. What can never be seen is assumed."""
+        return self.batches >= 2 and self.is_enough_for_orders
+
+    @property
+    def is_enough_for_orders(self) -> bool:
+        """Orders cost nothing to change, so the first sample will do."""
         sampled = mask_of(at for at, one in enumerate(self.join.inputs) if is_sampled(window_of(one)))
         pairs = [c for c in self.join.conditions if c.inputs.bit_count() == 2 and not c.inputs & ~sampled]
-        return self.batches >= 2 and all(sql_text(c.expr) in self.selectivities for c in pairs)
+        return self.batches >= 1 and all(sql_text(c.expr) in self.selectivities for c in pairs)
 
     def rates(self) -> dict[str, float]:
         return {name: rate for name, faded in self.streams.items() if (rate := faded.rate) is not None}
