@@ -32,7 +32,7 @@ from eddyline.spark.join_at_work import JoinAtWork
 MJOIN, BJTREE = "mjoin", "bjtree"
 TRIANGLE = ((1, 2), (2, 3), (1, 3))
 #: how much more than the larger of two needs is roomy
-_ROOM = 1.5
+_ROOM = 2.0
 #: bytes of a tuple beside its columns of four bytes, as the planner reckons
 _HEAD = 16.0
 
@@ -46,7 +46,7 @@ def hot_stream(number: int, size: int) -> Workload:
     With three streams s0 is beside a pair.
     """
     window = 50
-    slow = max(1, (size // 8 if number > 3 else size // 3) // window)
+    slow = max(1, (size // 10 if number > 3 else size // 3) // window)
     held = slow * window
     partners = 10
     core = TRIANGLE if number > 3 else TRIANGLE[:1]

@@ -137,8 +137,8 @@ def test_a_choice_is_told() -> None:
     assert lines[-2:] == [
         "not A ⋈ B ⋈ C ⋈ D (mjoin, by mjoin): it fits, but needs more of the processor: "
         "0.0178 of 0.018 cpu, 600 of 2,500 memory",
-        "not (A ⋈ B) ⋈ (C ⋈ D) (bjtree, by bjtree): 0.0209 cpu is 0.00285 (1.16 times the limit) too much, "
-        "3,200 memory is 700 (1.28 times the limit) too much",
+        "not (A ⋈ B) ⋈ (C ⋈ D) (bjtree, by bjtree): 0.0209 cpu is 0.00285 (16 %) above the limit, "
+        "3,200 memory is 700 (28 %) above the limit",
     ]
 
 
@@ -149,7 +149,9 @@ def test_what_is_missing_is_told() -> None:
     missing = shortfall(model, limits, [mjoin])
     assert missing.cpu_excess == pytest.approx(mjoin.cpu / 2) and missing.memory_excess == 0
     lines = told(model, choose(model, limits), limits)
-    assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 0.0089 (2 times the limit) too much"]
+    assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 2.0 times the limit"]
+    far = told(model, choose(model, Limits(1e-6, mjoin.memory)), Limits(1e-6, mjoin.memory))
+    assert far[1].endswith(" times the limit") and "e+" not in far[1]
     assert "every join tree needs at least 0.0141 cpu and 600 memory" in lines
     assert "a join tree fits with cpu_limit = 0.0178" in lines
     assert "a join tree fits with windows of 66% of their length" in lines

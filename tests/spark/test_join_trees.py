@@ -482,7 +482,7 @@ def test_limits_hold_for_all_joins_together(db: eddyline.Database) -> None:
     batches(range(27, 33))
     text = _explained(db, "one")
     assert "memory_limit = '100 B' (given), for all joins together" in text
-    assert "no join trees fit together: " in text and "too much" in text
+    assert "no join trees fit together: " in text and "times the limit" in text
     assert "they fit with SET memory_limit = '" in text
 
 
