@@ -19,6 +19,7 @@ import numpy as np
 import eddyline
 from bench.joins.graphs import BOTH, BOTH_TIGHT, CPU_TIGHT, MEMORY_TIGHT
 from bench.joins.workload import Edge, Workload, batches, keep_apart
+from eddyline.log.segment import DIFF, TICK
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.choice import without_two
 from eddyline.planner.cost import Costs, Limits, Model
@@ -46,7 +47,8 @@ def hot_stream(number: int, size: int) -> Workload:
     With three streams s0 is beside a pair.
     """
     window = 50
-    slow = max(1, (size // 10 if number > 3 else size // 3) // window)
+    # the price of a batch grows with the number of nodes, and what is to be compared has to, too
+    slow = max(1, size // (3 if number == 3 else 10 if number <= 12 else 8) // window)
     held = slow * window
     partners = 10
     core = TRIANGLE if number > 3 else TRIANGLE[:1]
@@ -190,19 +192,22 @@ def _held(db: Any, workload: Workload, query: str, join: JoinAtWork, model: Mode
     total = 0.0
     for at, name in enumerate(workload.names):
         first = closed - workload.windows[at]
-        total += _living(engine.logs()[name].segments, first) * model.graph.inputs[at].width
+        total += _living(engine, engine.logs()[name].segments, first) * model.graph.inputs[at].width
     for state in join.tree.states():
         stage = results.stages.get(join.log_of(state))
-        total += 0.0 if stage is None else _living(stage.segments, closed) * model.graph.width(state)
+        total += 0.0 if stage is None else _living(engine, stage.segments, closed) * model.graph.width(state)
     return total
 
 
-def _living(segments: Sequence[Any], first: int) -> float:
-    """About how many of the rows have a tick from some tick on."""
-    found = 0.0
+def _living(engine: Any, segments: Sequence[Any], first: int) -> int:
+    """How many of the rows have a tick from some tick on."""
+    found = 0
     for segment in segments:
-        low, high = segment.tick
-        found += (segment.rows - 2 * segment.minus) * max(0, high - max(low, first) + 1) / (high - low + 1)
+        if segment.tick[0] >= first:
+            found += segment.rows - 2 * segment.minus
+        elif segment.tick[1] >= first:
+            rows = engine.storage.read_table(segment.path, [TICK, DIFF])
+            found += int(rows[DIFF].to_numpy()[rows[TICK].to_numpy() >= first].sum())
     return found
 
 
