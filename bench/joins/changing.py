@@ -26,7 +26,7 @@ BEFORE, HINDSIGHT, CHOSEN = "best before", "in hindsight", "chosen"
 #: the cpu of a way, by the cpu in hindsight, is good if it is no more than that
 CLOSE = 1.15
 #: single batches differ by what else a machine does: the median of so many counts
-_TOGETHER = 5
+_TOGETHER, _NEXT = 5, 3
 _WINDOW = 20
 
 
@@ -117,14 +117,17 @@ def recovered(cpu: Sequence[float], hindsight: Sequence[float]) -> int | None:
 
     >>> recovered([3, 3, 1, 1, 1, 1, 1, 1, 1], [1] * 9), recovered([1] * 9, [1] * 9), recovered([2] * 9, [1] * 9)
     (2, 0, None)
+    >>> recovered([1, 3, 3, 1, 1, 1, 1, 1, 1], [1] * 9)
+    3
     """
     each = ratios(cpu, hindsight)
     medians = [statistics.median(each[at : at + _TOGETHER]) for at in range(len(each) - _TOGETHER + 1)]
     behind = max((at + 1 for at, median in enumerate(medians) if median > CLOSE), default=0)
     if behind == len(medians):
         return None
-    # the first of the batches whose median is close may still be far itself
-    return next(at for at in range(behind, len(each)) if each[at] <= CLOSE)
+    # the first of the batches whose median is close may still be far, or be close by chance
+    near = (at for at in range(behind, len(each)) if each[at] <= CLOSE)
+    return next(at for at in near if statistics.median(each[at : at + _NEXT]) <= CLOSE)
 
 
 def changing(

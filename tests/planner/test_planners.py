@@ -11,7 +11,7 @@ from eddyline.planner.budget import Budget
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
-from eddyline.planner.graph import Input, JoinGraph, Predicate
+from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
 from eddyline.planner.parts import Parts
@@ -312,3 +312,13 @@ def test_a_cycle_is_stored_where_no_pair_of_it_fits() -> None:
     assert all(graph.state(1 << a | 1 << b) > 2 * stored for a, b, _ in pairs[1:])
     way = select_states(model, Limits(1e-9, mjoin.memory + stored))
     assert way[-1].tree.states() == [0b1110] and way[-1].cpu < mjoin.cpu
+
+
+def test_a_bjtree_of_many_inputs_begins_with_what_is_compared_for_little() -> None:
+    """S1, S2 and S3 are compared, few triples are left of them, and each of these finds one of S4, S5, …"""
+    inputs = [Input.windowed("S0", 40_000, 1), *(Input.windowed(f"S{at}", 100, 50) for at in range(1, 4))]
+    inputs += [Input.windowed(f"S{at}", 5, 50) for at in range(4, 12)]
+    compared = [Predicate(frozenset(pair), 2e-3, THETA) for pair in ((1, 2), (2, 3), (1, 3))]
+    found = [Predicate(frozenset({1, at}), 1 / inputs[at].size) for at in (0, *range(4, 12))]
+    model = Model(JoinGraph(tuple(inputs), (*compared, *found)), Costs(1.5e-7, 1e-9, 3e-8, 3.5e-9, 0.012, 0.0036))
+    assert 0b1110 in find_bjtree(model).tree.states()
