@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import eddyline
-from bench.joins.running import Way, digest, graph_of, watch
+from bench.joins.running import TRIANGLE, Way, digest, graph_of, watch
 from bench.joins.workload import Change, Edge, Workload, batches, keep_apart
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
@@ -26,23 +26,23 @@ BEFORE, HINDSIGHT, CHOSEN = "best before", "in hindsight", "chosen"
 #: the cpu of a way, by the cpu in hindsight, is good if it is no more than that
 CLOSE = 1.15
 #: single batches differ by what else a machine does: the median of so many counts
-_TOGETHER = 5
+_TOGETHER, _NEXT = 5, 3
 _WINDOW = 20
 
 
 def triangle(name: str, size: int, hot: int, spread: int = 1) -> Workload:
-    """s1, s2 and s3 with so many tuples in a window and 12 partners in each other's; s0 is hot, and probes s1.
+    """s1, s2 and s3 with so many tuples in a window and 10 partners in each other's, which no index finds; and s0.
 
-    One tuple of s0 in `spread` finds five partners there.
+    One tuple of s0 in `spread` finds a partner in s1.
     """
     slow = max(1, size // _WINDOW)
-    triangle_ = tuple(Edge(one, other, max(1, round(size / 12))) for one, other in ((1, 2), (2, 3), (1, 3)))
-    return Workload(name, (hot, slow, slow, slow), (1, *[_WINDOW] * 3), (Edge(0, 1, size // 5, spread), *triangle_))
+    edges = (Edge(one, other, max(1, size // 10), compared=True) for one, other in TRIANGLE)
+    return Workload(name, (hot, slow, slow, slow), (1, *[_WINDOW] * 3), (Edge(0, 1, size, spread), *edges))
 
 
 def changes(size: int) -> list[tuple[Workload, Workload]]:
     """Each before and behind what happens to it: to store the triangle begins to pay, or does not any more."""
-    hot, cold, rare = max(1, size // 4), max(1, size // 160), 100
+    hot, cold, rare = size, max(1, size // 100), 100
     listed = [
         ("a rate rises", (cold,), (hot,)),
         ("a rate falls", (hot,), (cold,)),
@@ -91,7 +91,8 @@ def run(before: Workload, behind: Workload, costs: Costs, folder: Path, first: i
     finally:
         db.close()
     cpu = {name: way.cpu[-first - then :] for name, way in ways.items()}
-    seconds = recovered(cpu[CHOSEN][first:], cpu[HINDSIGHT][first:])
+    # its orders have to follow the change as well: what counts is what it takes once they have
+    seconds = recovered(cpu[CHOSEN][first:], [statistics.median(cpu[HINDSIGHT][-10:])] * then)
     after = ways[CHOSEN].batches[-then:]
     return {
         "workload": workload.name,
@@ -116,14 +117,17 @@ def recovered(cpu: Sequence[float], hindsight: Sequence[float]) -> int | None:
 
     >>> recovered([3, 3, 1, 1, 1, 1, 1, 1, 1], [1] * 9), recovered([1] * 9, [1] * 9), recovered([2] * 9, [1] * 9)
     (2, 0, None)
+    >>> recovered([1, 3, 3, 1, 1, 1, 1, 1, 1], [1] * 9)
+    3
     """
     each = ratios(cpu, hindsight)
     medians = [statistics.median(each[at : at + _TOGETHER]) for at in range(len(each) - _TOGETHER + 1)]
     behind = max((at + 1 for at, median in enumerate(medians) if median > CLOSE), default=0)
     if behind == len(medians):
         return None
-    # the first of the batches whose median is close may still be far itself
-    return next(at for at in range(behind, len(each)) if each[at] <= CLOSE)
+    # the first of the batches whose median is close may still be far, or be close by chance
+    near = (at for at in range(behind, len(each)) if each[at] <= CLOSE)
+    return next(at for at in near if statistics.median(each[at : at + _NEXT]) <= CLOSE)
 
 
 def changing(

@@ -19,41 +19,47 @@ import numpy as np
 import eddyline
 from bench.joins.graphs import BOTH, BOTH_TIGHT, CPU_TIGHT, MEMORY_TIGHT
 from bench.joins.workload import Edge, Workload, batches, keep_apart
+from eddyline.log.segment import DIFF, TICK
 from eddyline.planner.bjtree import find_bjtree
-from eddyline.planner.choice import FEW_INPUTS, without_two
+from eddyline.planner.choice import without_two
 from eddyline.planner.cost import Costs, Limits, Model
-from eddyline.planner.finder import find_jtrees
-from eddyline.planner.graph import Input, JoinGraph, Predicate
+from eddyline.planner.front import front_of
+from eddyline.planner.graph import EQUI, THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.written import written
 from eddyline.spark.join_at_work import JoinAtWork
 
 MJOIN, BJTREE = "mjoin", "bjtree"
-TRIANGLE = ((0, 1), (1, 2), (0, 2))
+TRIANGLE = ((1, 2), (2, 3), (1, 3))
 #: how much more than the larger of two needs is roomy
-_ROOM = 1.5
+_ROOM = 2.0
 #: bytes of a tuple beside its columns of four bytes, as the planner reckons
 _HEAD = 16.0
 
 
 def hot_stream(number: int, size: int) -> Workload:
-    """A hot stream s0 beside a triangle s1, s2, s3 with windows of so many tuples, and further streams on s1.
+    """A hot stream s0 with so many tuples in its window of a second, a triangle s1, s2, s3, and further streams on s1.
 
-    Each pair of the triangle has many partners, and few of them close it. So the mjoin makes much for nothing in each
-    batch; a binary tree stores much that is not needed; a node over all three stores little. With three streams there
-    is a triangle that the hot stream is part of.
+    No index helps in the triangle, so each pair of its tuples must be compared: every batch does that anew unless it is
+    stored. Each pair of its streams has ten partners, and one in five hundred of these closes it. So the mjoin
+    compares much for nothing, a binary tree stores much that is not needed, and a node over all three stores little.
+    With three streams s0 is beside a pair.
     """
     window = 50
-    slow = max(1, size // window)
-    rates = (10 * slow, slow, slow, slow, *[max(1, slow // 20)] * number)[:number]
-    sizes = [rate * (1 if at == 0 else window) for at, rate in enumerate(rates)]
-    # what batches cost for each node grows with their number: what the triangle costs has to, too
-    many = 12.0 if number < 8 else 20.0
-    partners = {(0, 1): 5.0, (1, 2): many, (2, 3): many, (1, 3): many} if number > 3 else dict.fromkeys(TRIANGLE, many)
-    partners |= {(1, at): 1.0 for at in range(4, number)}
-    edges = tuple(Edge(one, other, max(1, round(sizes[other] / many))) for (one, other), many in partners.items())
-    return Workload(f"hot stream of {number}", rates, (1, *[window] * (number - 1)), edges)
+    # the price of a batch grows with the number of nodes, and what is to be compared has to, too
+    slow = max(1, size // (3 if number == 3 else 10 if number <= 12 else 8) // window)
+    held = slow * window
+    partners = 10
+    core = TRIANGLE if number > 3 else TRIANGLE[:1]
+    edges = [
+        Edge(0, 1, held if number > 3 else 5 * held),
+        *(Edge(a, b, max(1, held // partners), compared=True) for a, b in core),
+    ]
+    few = max(1, slow // 20)
+    edges += (Edge(1, at, few * window, in_turn=True) for at in range(4, number))
+    rates = (size, slow, slow, slow, *[few] * number)[:number]
+    return Workload(f"hot stream of {number}", rates, (1, *[window] * (number - 1)), tuple(edges))
 
 
 def graph_of(workload: Workload) -> JoinGraph:
@@ -62,7 +68,11 @@ def graph_of(workload: Workload) -> JoinGraph:
         Input.windowed(name, rate, window + 1, _HEAD + 4.0 * (len(workload.columns(at)) + 1))
         for at, (name, rate, window) in enumerate(zip(workload.names, workload.rates, workload.windows, strict=True))
     )
-    return JoinGraph(inputs, tuple(Predicate(frozenset({e.one, e.other}), e.selectivity) for e in workload.edges))
+    return JoinGraph(inputs, tuple(_predicate(edge) for edge in workload.edges))
+
+
+def _predicate(edge: Edge) -> Predicate:
+    return Predicate(frozenset({edge.one, edge.other}), edge.selectivity, THETA if edge.compared else EQUI)
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,8 @@ def settings_of(model: Model) -> tuple[Plan, Plan, list[Setting]]:
 
 
 def _plans(model: Model, bjtree: Plan) -> list[Plan]:
-    """Those that no other beats; of many inputs, the bjtree without one or two of its states."""
-    if len(model.graph.inputs) <= FEW_INPUTS:
-        return list(find_jtrees(model, Limits()))
-    return [planned(model, tree) for tree in without_two(bjtree.tree)]
+    """Those that no other beats; of many inputs, those that are found on the ways from both ends."""
+    return [*front_of(model, Limits()), *(planned(model, tree) for tree in without_two(bjtree.tree))]
 
 
 @dataclass
@@ -184,19 +192,22 @@ def _held(db: Any, workload: Workload, query: str, join: JoinAtWork, model: Mode
     total = 0.0
     for at, name in enumerate(workload.names):
         first = closed - workload.windows[at]
-        total += _living(engine.logs()[name].segments, first) * model.graph.inputs[at].width
+        total += _living(engine, engine.logs()[name].segments, first) * model.graph.inputs[at].width
     for state in join.tree.states():
         stage = results.stages.get(join.log_of(state))
-        total += 0.0 if stage is None else _living(stage.segments, closed) * model.graph.width(state)
+        total += 0.0 if stage is None else _living(engine, stage.segments, closed) * model.graph.width(state)
     return total
 
 
-def _living(segments: Sequence[Any], first: int) -> float:
-    """About how many of the rows have a tick from some tick on."""
-    found = 0.0
+def _living(engine: Any, segments: Sequence[Any], first: int) -> int:
+    """How many of the rows have a tick from some tick on."""
+    found = 0
     for segment in segments:
-        low, high = segment.tick
-        found += (segment.rows - 2 * segment.minus) * max(0, high - max(low, first) + 1) / (high - low + 1)
+        if segment.tick[0] >= first:
+            found += segment.rows - 2 * segment.minus
+        elif segment.tick[1] >= first:
+            rows = engine.storage.read_table(segment.path, [TICK, DIFF])
+            found += int(rows[DIFF].to_numpy()[rows[TICK].to_numpy() >= first].sum())
     return found
 
 

@@ -23,13 +23,17 @@ class Edge:
     """A condition between two streams; one pair of tuples in `keys` satisfies it.
 
     With a `spread`, the keys of the first one are drawn from so many times as many values, most of which the other does
-    not have: one pair in keys · spread satisfies it.
+    not have: one pair in keys · spread satisfies it. With `compared` both keys must add up to a multiple of their
+    number, which no index finds: all pairs are compared. `in_turn`: the other has all keys one after the other, so that
+    each tuple of the first one has one partner in a window of as many tuples.
     """
 
     one: int
     other: int
     keys: int
     spread: int = 1
+    compared: bool = False
+    in_turn: bool = False
 
     @property
     def selectivity(self) -> float:
@@ -79,7 +83,8 @@ class Workload:
 
     @property
     def conditions(self) -> list[str]:
-        return [f"{self.names[e.one]}.{e.column} = {self.names[e.other]}.{e.column}" for e in self.edges]
+        sides = ((e, f"{self.names[e.one]}.{e.column}", f"{self.names[e.other]}.{e.column}") for e in self.edges)
+        return [f"({a} + {b}) % {e.keys} = 0" if e.compared else f"{a} = {b}" for e, a, b in sides]
 
     def query(self, more: int = 0) -> str:
         """All joined tuples, each once, when the last of its parts has come.
@@ -103,7 +108,12 @@ class Workload:
         rate = self.rates[at] if now is None else now.rates[at]
         dice = np.random.default_rng((self.seed, at, tick))
         edges = [edge for edge in (self.edges if now is None else now.edges) if at in (edge.one, edge.other)]
-        found = {edge.column: dice.integers(0, edge.values(at), rate) for edge in edges}
+        found = {
+            edge.column: (np.arange(rate) + tick * rate) % edge.keys
+            if edge.in_turn and at == edge.other
+            else dice.integers(0, edge.values(at), rate)
+            for edge in edges
+        }
         most = max(self.rates[at], 0 if self.change is None else self.change.rates[at])
         return {**found, "v": np.arange(rate) + tick * most, "t": np.full(rate, tick)}
 
@@ -128,10 +138,15 @@ def random_workload(rng: Random, number: int, shape: str, tuples: int) -> Worklo
 
 
 def batches(workload: Workload, ticks: int, span: int, filling: int = 0) -> Iterator[Sequence[pa.Table]]:
-    """The tuples of all streams, batch by batch of so many ticks; before them one of `filling` ticks, if any."""
+    """The tuples of all streams, batch by batch of so many ticks; before them one of `filling` ticks, if any.
+
+    That one has of each stream only what is still in its window at the end.
+    """
     edges = [1, *range(1 + filling, ticks + 1, span), ticks + 1]
     for first, end in pairwise(dict.fromkeys(edges)):
-        yield [workload.tuples(at, first, end) for at in range(len(workload.names))]
+        fills = filling and end == 1 + filling
+        firsts = [max(first, end - window - 1) if fills else first for window in workload.windows]
+        yield [workload.tuples(at, since, end) for at, since in enumerate(firsts)]
 
 
 def keep_apart(db: Any) -> None:

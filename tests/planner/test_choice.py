@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from eddyline.planner.choice import FINDER, choose
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.drawing import Units, drawn, told
-from eddyline.planner.graph import Input, JoinGraph
+from eddyline.planner.graph import Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import planned
 from eddyline.planner.shapes import CLIQUE, LINEAR, made
@@ -80,7 +80,9 @@ def test_many_inputs() -> None:
     model = Model(made(CLIQUE, inputs, lambda one, other: 0.6), Costs(1e-5, 1e-5, 1e-5))
     mjoin = find_mjoin(model)
     roomy = choose(model, Limits())
-    assert roomy.plan == mjoin and roomy.certain and roomy.others == ()
+    assert roomy.plan is not None and roomy.plan.cpu <= mjoin.cpu and roomy.certain
+    tight = choose(model, Limits(memory=mjoin.memory))
+    assert tight.plan == mjoin and tight.others == ()
     small = choose(model, Limits(memory=mjoin.memory / 2))
     assert small.plan is None and small.certain and small.missing is not None
     assert small.missing.memory_excess == pytest.approx(mjoin.memory / 2)
@@ -137,8 +139,8 @@ def test_a_choice_is_told() -> None:
     assert lines[-2:] == [
         "not A ⋈ B ⋈ C ⋈ D (mjoin, by mjoin): it fits, but needs more of the processor: "
         "0.0178 of 0.018 cpu, 600 of 2,500 memory",
-        "not (A ⋈ B) ⋈ (C ⋈ D) (bjtree, by bjtree): 0.0209 cpu is 0.00285 (1.16 times the limit) too much, "
-        "3,200 memory is 700 (1.28 times the limit) too much",
+        "not (A ⋈ B) ⋈ (C ⋈ D) (bjtree, by bjtree): 0.0209 cpu is 0.00285 (16 %) above the limit, "
+        "3,200 memory is 700 (28 %) above the limit",
     ]
 
 
@@ -149,7 +151,21 @@ def test_what_is_missing_is_told() -> None:
     missing = shortfall(model, limits, [mjoin])
     assert missing.cpu_excess == pytest.approx(mjoin.cpu / 2) and missing.memory_excess == 0
     lines = told(model, choose(model, limits), limits)
-    assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 0.0089 (2 times the limit) too much"]
+    assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 2.0 times the limit"]
+    far = told(model, choose(model, Limits(1e-6, mjoin.memory)), Limits(1e-6, mjoin.memory))
+    assert far[1].endswith(" times the limit") and "e+" not in far[1]
     assert "every join tree needs at least 0.0141 cpu and 600 memory" in lines
     assert "a join tree fits with cpu_limit = 0.0178" in lines
     assert "a join tree fits with windows of 66% of their length" in lines
+
+
+def test_of_many_inputs_a_plan_that_needs_less_is_taken_although_the_mjoin_fits() -> None:
+    """A hot stream beside pairs that it would join anew with each of its tuples."""
+    inputs = [Input.windowed("S0", 10_000, 1), *(Input.windowed(f"S{at}", 1, 1_000) for at in range(1, 8))]
+    pairs = [(0, 1, 1e-3), *((at, at + 1, 2e-3) for at in range(1, 7))]
+    graph = JoinGraph(tuple(inputs), tuple(Predicate(frozenset({a, b}), part) for a, b, part in pairs))
+    model = Model(graph, Costs(1e-7, 1e-8, 1e-6))
+    mjoin = find_mjoin(model)
+    plan = choose(model, Limits(2 * mjoin.cpu, 1e9)).plan
+    assert plan is not None and plan.cpu < 0.9 * mjoin.cpu and plan.memory <= 1e9
+    assert choose(model, Limits(2 * mjoin.cpu, mjoin.memory)).plan == mjoin

@@ -205,7 +205,7 @@ def test_a_state_more_pushes_out_those_across_it() -> None:
 
 def test_a_join_of_many_inputs_fits_where_only_a_longer_search_finds_a_tree() -> None:
     """The ways of state selection and removal lead past it: two states of the bjtree have to go at once."""
-    draw = Random(4)
+    draw = Random(19)
     sizes = [draw.choice([20.0, 100.0, 300.0]) for _ in range(7)]
     inputs = tuple(Input(f"i{at}", size / 10, size) for at, size in enumerate(sizes))
     edges = tuple(
@@ -213,7 +213,7 @@ def test_a_join_of_many_inputs_fits_where_only_a_longer_search_finds_a_tree() ->
     )
     model = Model(JoinGraph(inputs, edges), _COSTS)
     mjoin, bjtree = find_mjoin(model), find_bjtree(model)
-    limits = Limits(bjtree.cpu + 0.06 * (mjoin.cpu - bjtree.cpu), mjoin.memory + 0.2 * (bjtree.memory - mjoin.memory))
+    limits = Limits(bjtree.cpu + 0.06 * (mjoin.cpu - bjtree.cpu), mjoin.memory + 0.5 * (bjtree.memory - mjoin.memory))
     assert front_of(model, limits) == []
     found = divide([Member("q", model)], limits)
     assert found.missing is None and limits.allow(found.division.used)

@@ -11,7 +11,7 @@ from eddyline.planner.budget import Budget
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
-from eddyline.planner.graph import Input, JoinGraph
+from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
 from eddyline.planner.parts import Parts
@@ -300,3 +300,25 @@ def test_only_what_can_be_stored_is(graph: JoinGraph, costs: Costs, data: st.Dat
 def test_jtree_finder_stops_when_its_time_is_over() -> None:
     with pytest.raises(OutOfTime, match="20 inputs have too many"):
         find_jtrees(setting(20).within(Budget.of_seconds(0.2)), Limits())
+
+
+def test_a_cycle_is_stored_where_no_pair_of_it_fits() -> None:
+    """Each pair of S1, S2 and S3 has many partners, few of which close the cycle; others hang on S3."""
+    inputs = [Input.windowed("S0", 10_000, 1), *(Input.windowed(f"S{at}", 1, 1_000) for at in range(1, 7))]
+    pairs = [(0, 1, 1e-3), *((one, other, 1e-2) for one, other in ((1, 2), (2, 3), (1, 3), (3, 4), (3, 5), (3, 6)))]
+    graph = JoinGraph(tuple(inputs), tuple(Predicate(frozenset({a, b}), part) for a, b, part in pairs))
+    model = Model(graph, Costs(1e-7, 1e-8, 1e-6))
+    mjoin, stored = find_mjoin(model), graph.state(0b1110)
+    assert all(graph.state(1 << a | 1 << b) > 2 * stored for a, b, _ in pairs[1:])
+    way = select_states(model, Limits(1e-9, mjoin.memory + stored))
+    assert way[-1].tree.states() == [0b1110] and way[-1].cpu < mjoin.cpu
+
+
+def test_a_bjtree_of_many_inputs_begins_with_what_is_compared_for_little() -> None:
+    """S1, S2 and S3 are compared, few triples are left of them, and each of these finds one of S4, S5, …"""
+    inputs = [Input.windowed("S0", 40_000, 1), *(Input.windowed(f"S{at}", 100, 50) for at in range(1, 4))]
+    inputs += [Input.windowed(f"S{at}", 5, 50) for at in range(4, 12)]
+    compared = [Predicate(frozenset(pair), 2e-3, THETA) for pair in ((1, 2), (2, 3), (1, 3))]
+    found = [Predicate(frozenset({1, at}), 1 / inputs[at].size) for at in (0, *range(4, 12))]
+    model = Model(JoinGraph(tuple(inputs), (*compared, *found)), Costs(1.5e-7, 1e-9, 3e-8, 3.5e-9, 0.012, 0.0036))
+    assert 0b1110 in find_bjtree(model).tree.states()

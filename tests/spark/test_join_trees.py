@@ -17,6 +17,7 @@ from eddyline.kernels.calibration import Measured
 from eddyline.planner.drawing import CUT_SHORT
 from eddyline.planner.explain import Question, explained_at_work
 from eddyline.planner.written import tree_written, written
+from eddyline.spark.evaluate.frames import joined
 from eddyline.spark.evaluate.joining import state_changes
 from eddyline.spark.explain import Question as Asked
 from eddyline.spark.join_at_work import JoinAtWork
@@ -287,6 +288,54 @@ def test_probe_orders_follow_what_is_seen(db: eddyline.Database) -> None:
     assert "probed in the last batch, in orders that were changed in " in text and "a → c → b" in text
 
 
+def test_orders_need_one_batch_to_be_known(db: eddyline.Database) -> None:
+    """To wait longer is for trees, which cost to change."""
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q WITH (join_tree = '(a b c)') AS ISTREAM(SELECT a.v AS x "
+        "FROM a [RANGE 5 SEC], b [RANGE 5 SEC], c [RANGE 5 SEC] WHERE a.k = b.k AND a.v = c.v)"
+    )
+    ordered = []
+    for tick in (1, 2, 3):
+        db.push({name: [(at % 5, at, tick) for at in range(20)] for name in "abc"})
+        db.flush()
+        ordered.append(bool(_join(db).probes))
+    assert ordered == [False, True, True]
+    assert not _join(db).changes and _join(db).observed.batches == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "looked_up"),
+    [
+        ("a.k = b.k", True),
+        ("a.k + 1 = b.k * 2", True),
+        ("(a.k + b.k) % 2 = 0", False),
+        ("a.k < b.k", False),
+        ("a.k + b.k = 3", False),
+    ],
+)
+def test_pairs_that_no_key_finds_are_compared_once(db: eddyline.Database, condition: str, looked_up: bool) -> None:
+    """They are not sorted by their lives before: nearly all of them live together."""
+    _streams(db, "abc")
+    db.sql(
+        "CREATE QUERY q WITH (join_tree = '(a b c)') AS ISTREAM(SELECT a.v AS x "
+        f"FROM a [RANGE 5 SEC], b [RANGE 5 SEC], c [RANGE 5 SEC] WHERE {condition} AND b.v = c.v)"
+    )
+    assert [one.by_key for one in _join(db).of.conditions] == [looked_up, True]
+    asked = []
+
+    def noted(left: Any, right: Any, text: str) -> Any:
+        asked.append(text)
+        return joined(left, right, text)
+
+    with patch("eddyline.spark.evaluate.joining.joined", noted):
+        for tick in (1, 2):
+            _push(db, "abc", tick)
+            db.flush()
+    lives = ["greatest(_lf, _rf) <= least(_lu, _ru)" in text for text in asked if "%" in text or "c0" in text]
+    assert lives and set(lives) == {not looked_up}
+
+
 _OVER = "FROM a [RANGE 9 SEC] AS {}, b [RANGE 9 SEC] AS {}, {} [RANGE 9 SEC] AS {}"
 
 
@@ -434,7 +483,7 @@ def test_limits_hold_for_all_joins_together(db: eddyline.Database) -> None:
     batches(range(27, 33))
     text = _explained(db, "one")
     assert "memory_limit = '100 B' (given), for all joins together" in text
-    assert "no join trees fit together: " in text and "too much" in text
+    assert "no join trees fit together: " in text and "times the limit" in text
     assert "they fit with SET memory_limit = '" in text
 
 

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from eddyline.kernels.task import kernel
 
 _ROWS, _FEW = 100_000, 100
-_PAIRS = 1_000
+#: of each side, where all pairs are compared: so many that reading them is nothing beside that
+_COMPARED = 3_000
 #: how many tuples each one finds where many are joined
 _PARTNERS = 20
 #: the fastest of so many is what it costs if nobody is in the way
@@ -62,12 +63,12 @@ class _Calibration:
         nothing = _seconds(lambda: self._asked("SELECT 1"))
         one, three = (_seconds(lambda n=n: self._asked(_joined([(few, few)] * n))) for n in (1, 3))  # type: ignore[misc]
         probed = _seconds(lambda: self._asked(_joined([(few, stored)])))
-        found = _seconds(lambda: self._asked(_joined([(many, many)])))
+        met = _seconds(lambda: self._asked(_probing_on(_joined([(many, many)]), few)))
         told = _seconds(lambda: self._asked(_answered(_joined([(many, many)]))))
         aside = _seconds(lambda: self._asked(_joined([(many, few)])))
         purged = _seconds(lambda: self._asked(f"SELECT * FROM read_parquet('{stored}') WHERE t < 0"))
-        some = f"(SELECT * FROM read_parquet('{stored}') WHERE v < {_PAIRS})"
-        unlike = "(a.v * 7 + b.v * 3) % 1000003 = 1000002"
+        some = f"(SELECT * FROM read_parquet('{stored}') WHERE v < {_COMPARED})"
+        unlike = "(a.v * 7 + b.v * 3) % 1000003 = 1000002 AND greatest(a.t, b.t) <= least(a.t, b.t) + 100"
         compared = _seconds(lambda: self._asked(f"SELECT a.v FROM {some} a JOIN {some} b ON {unlike}"))
         small = _seconds(lambda: self._write(self._rows(_FEW, _ROWS), "small"))
         scan = max(probed - one, 0.0) / _ROWS
@@ -75,9 +76,9 @@ class _Calibration:
         return Measured(
             insert=writing / _ROWS,
             purge=max(purged - nothing, 0.0) / _ROWS,
-            join=max(found - aside - scan * _ROWS // 10, joined * 1e-9) / joined,
-            compare=max(compared - nothing, 1e-9) / _PAIRS**2,
-            answer=max(told - found, 0.0) / joined + writing / _ROWS,
+            join=max(met - aside - scan * _ROWS // 10, joined * 1e-9) / joined,
+            compare=max(compared - nothing, 1e-9) / _COMPARED**2,
+            answer=max(told - met, 0.0) / joined,
             scan=scan,
             statement=max(one - (three - one) / 2, nothing) + small,
             step=max(three - one, 0.0) / 2,
@@ -122,6 +123,12 @@ def _joined(pairs: list[tuple[Path, Path]]) -> str:
             f"ON {left}k = {right}k AND {left}f <= {right}u AND {right}f <= {left}u"
         )
     return f"WITH {', '.join(parts)} SELECT * FROM ({' UNION ALL '.join(terms)}) WHERE u >= 0"
+
+
+def _probing_on(joined: str, others: Path) -> str:
+    """Joined tuples look for others, and find none: what they cost on the way, without what it costs to keep them."""
+    probed = f"(SELECT v AS ov, t AS ot FROM read_parquet('{others}'))"
+    return f"SELECT * FROM ({joined}) JOIN {probed} ON b * {_ROWS} + d + {_ROWS} ** 2 = ov AND f <= ot"
 
 
 def _answered(joined: str) -> str:

@@ -2,14 +2,15 @@
 
 In a binary tree a node costs the processor rate(V)·C_j, whatever is below, and every state rate(V)·(C_i + C_d). For few
 inputs dynamic programming over subsets finds the best tree, bushy ones among them, in O(3ⁿ). For many, the pair that
-costs least is joined first, and so on (O(n² log n)), or the trees that follow one of the mjoin's orders, if one of
-those is better.
+costs least is joined first, and so on (O(n² log n)); or, if one of those is better, the trees that follow one of the
+mjoin's orders, and those that begin with a pair and take the input next that costs least (O(n³)).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from itertools import chain, combinations
 
 from eddyline.planner.cost import Model
 from eddyline.planner.graph import members
@@ -18,6 +19,8 @@ from eddyline.planner.tree import JTree, leaf, mjoin_of, node
 
 #: up to so many inputs the best tree is found
 EXACT_INPUTS = 7
+#: with as many pairs for each input trees are begun
+_PAIRS_FOR_EACH = 2
 
 
 def find_bjtree(model: Model, exact_inputs: int = EXACT_INPUTS) -> Plan:
@@ -25,7 +28,7 @@ def find_bjtree(model: Model, exact_inputs: int = EXACT_INPUTS) -> Plan:
     if len(model.graph.inputs) <= exact_inputs and not model.budget.is_spent:
         return planned(model, _best(model))
     plans = [planned(model, _cheapest_pairs(model))]
-    for tree in _along_orders(model):
+    for tree in chain(_along_orders(model), _one_by_one(model)):
         if model.budget.is_spent:
             break
         plans.append(planned(model, tree))
@@ -70,13 +73,17 @@ def halves(mask: int) -> Iterator[int]:
         some = (some - 1) & rest
 
 
+def _added(model: Model, left: JTree, right: JTree) -> float:
+    """Of the processor, for a binary node and the state that it gives, which somebody above is going to read."""
+    own = _pair_cost(model, left, right) - model.upkeep(left.mask) - model.upkeep(right.mask)
+    return own + model.upkeep(left.mask | right.mask)
+
+
 def _cheapest_pairs(model: Model) -> JTree:
     trees = {1 << at: leaf(at) for at in range(len(model.graph.inputs))}
 
     def weighed(left: JTree, right: JTree) -> tuple[float, int, int]:
-        joined = left.mask | right.mask
-        own = _pair_cost(model, left, right) - model.upkeep(left.mask) - model.upkeep(right.mask)
-        return own + model.upkeep(joined), left.mask, right.mask
+        return _added(model, left, right), left.mask, right.mask
 
     pairs = [weighed(one, other) for one in trees.values() for other in trees.values() if one.mask < other.mask]
     heapify(pairs)
@@ -98,3 +105,26 @@ def _along_orders(model: Model) -> Iterator[JTree]:
         for at in order.probes:
             tree = node((tree, leaf(at)))
         yield tree
+
+
+def _one_by_one(model: Model) -> Iterator[JTree]:
+    """From each of the pairs that cost least, at most two for each input: the input next that costs least.
+
+    It is of use where pairs are compared: then what is small comes last in an mjoin's order, for it costs much, but
+    early in a tree that stores it.
+    """
+    if not model.costs.compare or all(predicate.looked_up for predicate in model.graph.predicates):
+        return
+    leaves = [leaf(at) for at in range(len(model.graph.inputs))]
+    pairs = [
+        (one, other)
+        for one, other in combinations(leaves, 2)
+        if model.graph.neighbours(one.mask) & other.mask and not model.budget.is_spent
+    ]
+    for pair in sorted(pairs, key=lambda pair: _added(model, *pair))[: _PAIRS_FOR_EACH * len(leaves)]:
+        tree, left = node(pair), {one.mask: one for one in leaves if one not in pair}
+        while left and not model.budget.is_spent:
+            near = [one for one in left.values() if model.graph.neighbours(tree.mask) & one.mask] or [*left.values()]
+            tree = node((tree, left.pop(min(near, key=lambda one: _added(model, tree, one)).mask)))
+        if not left:
+            yield tree

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.cost import Limits, Model
-from eddyline.planner.finder import OutOfTime, find_jtrees
+from eddyline.planner.finder import FEW_INPUTS, OutOfTime, find_jtrees
+from eddyline.planner.front import front_of
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.shortfall import Shortfall, shortfall
@@ -15,11 +16,10 @@ from eddyline.planner.state_exchange import exchange_states
 from eddyline.planner.tree import JTree
 from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, find_in_two_layers
 
-#: up to so many inputs all join trees are weighed, in some hundredths of a second
-FEW_INPUTS = 6
 #: where the others find nothing, JTree-Finder may look for so many steps of the budget (about a second)
 PATIENCE = 200_000
 FINDER, EXCHANGE, TWO_STATES, TWO_LAYERS = "JTree-Finder", "state exchange", "removal of two states", "two layers"
+BOTH_WAYS = "state selection and state removal"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def find_plan(model: Model, limits: Limits) -> Choice:
             pass
     found = find_in_two_layers(model, limits)
     if found.plan is not None:
-        return _chosen(found.plan, found.considered[-1].by, found.considered)
+        return _cheapest(model, limits, found.plan, found.considered)
     mjoin = found.considered[0].plan
     if not limits.holds(mjoin.memory):
         return Choice(None, TWO_LAYERS, found.considered)
@@ -81,6 +81,14 @@ def _of_all(model: Model, limits: Limits) -> Choice:
     if not plans:
         return Choice(None, FINDER, ends)
     return _chosen(plans[0], FINDER, (*ends, *(Considered(FINDER, plan) for plan in plans[1:])))
+
+
+def _cheapest(model: Model, limits: Limits, plan: Plan, considered: tuple[Considered, ...]) -> Choice:
+    """The two layers end with the first plan that fits. One that stores more, and fits, may need less time."""
+    best = min(front_of(model, limits), key=lambda one: one.cpu, default=plan)
+    if best.cpu >= plan.cpu:
+        return _chosen(plan, considered[-1].by, considered)
+    return _chosen(best, BOTH_WAYS, considered)
 
 
 def _all_plans(model: Model) -> tuple[Plan, ...]:

@@ -15,8 +15,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eddyline.planner.budget import Budget
-from eddyline.planner.choice import FEW_INPUTS, find_plan
+from eddyline.planner.choice import find_plan
 from eddyline.planner.cost import Limits
+from eddyline.planner.finder import FEW_INPUTS
 from eddyline.planner.front import front_of, unbeaten
 from eddyline.planner.member import Division, Member, Taking, holds, used_by, worth
 from eddyline.planner.plan import Plan, planned

@@ -17,6 +17,8 @@ from eddyline.planner.tree import JTree
 Amount = Callable[[float], str]
 
 #: what is said of a plan if not all was looked at that would have been
+#: what is so many times a limit is told as that, and what is nearer by how much is missing
+_TIMES = 2.0
 CUT_SHORT = "the search for join trees was cut short: there may be better ones"
 
 
@@ -184,10 +186,11 @@ def excess_text(used: Resources, limits: Limits, units: Units) -> str:
         ("cpu", used.cpu, limits.cpu, units.cpu),
         ("memory", used.memory, limits.memory, units.memory),
     ):
-        if taken > limit:
-            parts.append(
-                f"{unit(taken)} {name} is {unit(taken - limit)} ({taken / limit:.3g} times the limit) too much"
-            )
+        share = taken / limit
+        if share >= _TIMES:
+            parts.append(f"{unit(taken)} {name} is {share:,.{1 if share < 10 else 0}f} times the limit")
+        elif share > 1:
+            parts.append(f"{unit(taken)} {name} is {unit(taken - limit)} ({100 * (share - 1):.2g} %) above the limit")
     return ", ".join(parts)
 
 

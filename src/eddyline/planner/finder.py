@@ -20,6 +20,8 @@ from eddyline.planner.order import EXACT_CHILDREN
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.tree import JTree, leaf, mjoin_of, node
 
+#: up to so many inputs all join trees are weighed, in some hundredths of a second
+FEW_INPUTS = 6
 #: steps of a budget that it takes to see whether a part can be one
 _STEPS_FOR_PART = 0.3
 

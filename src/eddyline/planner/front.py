@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eddyline.planner.bjtree import find_bjtree
-from eddyline.planner.choice import FEW_INPUTS
 from eddyline.planner.cost import Limits, Model
-from eddyline.planner.finder import OutOfTime, find_jtrees
+from eddyline.planner.finder import FEW_INPUTS, OutOfTime, find_jtrees
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan
 from eddyline.planner.state_removal import remove_states

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from eddyline.planner.budget import Budget
-from eddyline.planner.choice import FEW_INPUTS
 from eddyline.planner.cost import Limits, Model, Resources
+from eddyline.planner.finder import FEW_INPUTS
 from eddyline.planner.tree import JTree, with_state
 
 NOTHING = Resources(0.0, 0.0)

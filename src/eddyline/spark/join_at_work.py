@@ -120,7 +120,7 @@ class JoinAtWork:
 
     def reorder(self) -> None:
         """Before each batch: the best orders for what was seen by now. They cost nothing to change."""
-        if not self.observed.is_enough:
+        if not self.observed.is_enough_for_orders:
             return
         if self.probing is not None and self.probing.used:
             self.probed = self.probing

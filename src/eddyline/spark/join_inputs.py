@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from eddyline.algebra.expression import Expr, TypedExpr, columns_of, conjunction
+from eddyline.algebra.expression import Call, Expr, TypedExpr, columns_of, conjunction
 from eddyline.algebra.marks import is_marks
 from eddyline.algebra.node import WINDOW, Operator, WindowOp
 from eddyline.algebra.relational import WindowAlias, WindowCrossProduct, WindowProject, WindowSelect
@@ -33,6 +33,14 @@ class Condition:
 
     expr: TypedExpr
     inputs: int
+
+    @property
+    def by_key(self) -> bool:
+        """Whether one side must equal the other, so that an index finds who satisfies it."""
+        if not isinstance(self.expr, Call) or self.expr.function not in ("=", "<=>"):
+            return False
+        left, right = ({column.relation for column in columns_of(side)} for side in self.expr.arguments)
+        return bool(left and right) and not left & right
 
 
 @dataclass(frozen=True)

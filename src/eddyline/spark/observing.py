@@ -16,7 +16,7 @@ from eddyline.kernels.task import Work, answered
 from eddyline.planner.graph import JoinGraph, mask_of
 from eddyline.planner.multi_join import MultiJoin, multi_join
 from eddyline.planner.statistics import Statistics
-from eddyline.spark.evaluate.batch import Batch
+from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.sampling import ALL, FOUND, WHAT, is_sampled, sampling
 from eddyline.spark.join_inputs import JoinInputs, window_of
 from eddyline.spark.spans import LOW
@@ -121,6 +121,7 @@ class Observed:
 
     join: JoinInputs
     batches: int = 0
+    at_first: dict[str, float] = field(default_factory=dict)  # rates of the first batch, by log
     streams: dict[str, Arriving] = field(default_factory=dict)  # tuples, by log
     passing: dict[int, float] = field(default_factory=dict)  # by input, the part of its stream's tuples that it takes
     selectivities: dict[str, float] = field(default_factory=dict)  # by the text of a condition
@@ -132,14 +133,14 @@ class Observed:
 
     def see(self, view: Batch, tick_seconds: float, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:
         """A batch is done; by stage, how many tuples it gave, and its processor time."""
-        if view.before.reached <= LOW:
-            return  # nobody knows how long that has taken
+        if view.before.reached <= LOW:  # nobody knows how long that has taken
+            self._begin(view, tick_seconds, root)
+            return
         seconds = max(0, view.now.reached - view.before.reached) * tick_seconds
         self.batches += 1
         self.batch.add(1, seconds)
         for name, log in view.logs.items():
-            tuples = sum(s.rows - s.tags - 2 * s.minus for s in log.fresh)
-            self.streams.setdefault(name, Arriving()).add(max(0, tuples), seconds)
+            self.streams.setdefault(name, Arriving()).add(_tuples(log), seconds)
         drifts = any(name in self.nodes and _drifts(self.nodes[name], nodes[name], seconds) for name in nodes)
         self.nodes = {name: self.nodes.get(name, Node()) for name in nodes}
         for name, (given, cpu) in nodes.items():
@@ -149,6 +150,14 @@ class Observed:
         if due or (drifts and self.batches > self.sampled + 1):
             self.sampled = self.batches
             self._sample(view, root)
+
+    def _begin(self, view: Batch, tick_seconds: float, root: str) -> None:
+        """The first batch tells enough to order the next one, by the ticks of what has come."""
+        for name, log in view.logs.items():
+            if tuples := _tuples(log):
+                ticks = [tick for segment in log.fresh for tick in segment.tick]
+                self.at_first[name] = tuples / ((max(ticks) - min(ticks) + 1) * tick_seconds)
+        self._sample(view, root)
 
     def _sample(self, view: Batch, root: str) -> None:
         """A few hundred tuples of each input, in this process: it takes about a twentieth of a second."""
@@ -190,13 +199,19 @@ class Observed:
 
     @property
     def is_enough(self) -> bool:
-        """Whether a plan could be made of what was seen. What can never be seen is assumed."""
+        """Whether a tree could be chosen by what was seen. What can never be seen is assumed."""
+        return self.batches >= 2 and self.is_enough_for_orders
+
+    @property
+    def is_enough_for_orders(self) -> bool:
+        """Orders cost nothing to change, so the first sample will do."""
         sampled = mask_of(at for at, one in enumerate(self.join.inputs) if is_sampled(window_of(one)))
         pairs = [c for c in self.join.conditions if c.inputs.bit_count() == 2 and not c.inputs & ~sampled]
-        return self.batches >= 2 and all(sql_text(c.expr) in self.selectivities for c in pairs)
+        return bool(self.rates()) and all(sql_text(c.expr) in self.selectivities for c in pairs)
 
     def rates(self) -> dict[str, float]:
-        return {name: rate for name, faded in self.streams.items() if (rate := faded.rate) is not None}
+        seen = {name: rate for name, faded in self.streams.items() if (rate := faded.rate) is not None}
+        return {**self.at_first, **seen}
 
     def described(self, tick_seconds: float, rates: Mapping[str, float] | None = None) -> MultiJoin:
         """The join as the planner sees it, by what was seen; what was not is assumed, and it says so."""
@@ -214,6 +229,11 @@ class Observed:
             inputs.append(one)
         graph = JoinGraph(tuple(inputs), made.graph.predicates, made.graph.keys)
         return replace(made, graph=graph)
+
+
+def _tuples(log: Log) -> int:
+    """How many more there are by a batch."""
+    return max(0, sum(s.rows - s.tags - 2 * s.minus for s in log.fresh))
 
 
 def _mixed(before: float | None, now: float, of: float) -> float:

@@ -31,6 +31,7 @@ from eddyline.spark.evaluate.lives import (
     longest_life,
     segments_of,
     standing_lives,
+    together,
     weighted_lives,
 )
 from eddyline.spark.evaluate.probing import beginning, probes
@@ -220,14 +221,12 @@ def _joined(node: JoinNode, parts: Sequence[Part], batch: Batch, weighted: bool,
         other = parts[at]
         both = inputs | other.inputs
         asked = [
-            _text(node, c.expr)
-            for c in node.of.conditions
-            if c.inputs & inputs and c.inputs & other.inputs and not c.inputs & ~both
+            c for c in node.of.conditions if c.inputs & inputs and c.inputs & other.inputs and not c.inputs & ~both
         ]
         lefts, rights = node.of.columns_of(inputs), node.of.columns_of(other.inputs)
         left = rows.selectExpr(f"{FROM} AS _lf", f"{UNTIL} AS _lu", *([f"{WEIGHT} AS _lw"] * weighted), *lefts)
         right = other.rows.selectExpr(f"{FROM} AS _rf", f"{UNTIL} AS _ru", *([f"{WEIGHT} AS _rw"] * weighted), *rights)
-        made = joined(left, right, " AND ".join([*asked, "_lf <= _ru", "_rf <= _lu"]))
+        made = joined(left, right, " AND ".join([*(_text(node, c.expr) for c in asked), together(asked)]))
         head = [f"greatest(_lf, _rf) AS {FROM}", f"least(_lu, _ru) AS {UNTIL}"]
         rows = made.selectExpr(*head, *([f"_lw * _rw AS {WEIGHT}"] * weighted), *lefts, *rights)
         inputs = both

@@ -7,6 +7,8 @@ not change lives always. A joined tuple lives while all of its parts do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eddyline.algebra.node import Operator
 from eddyline.algebra.relational import WindowAlias, WindowProject, WindowSelect
 from eddyline.algebra.window import HopWindow, RangeWindow, Scan, TimeWindow
@@ -18,7 +20,7 @@ from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.selecting import selected
 from eddyline.spark.evaluate.timed import grid_of
 from eddyline.spark.evaluate.tuples import apply_chain, log_of, tuples
-from eddyline.spark.join_inputs import window_of
+from eddyline.spark.join_inputs import Condition, window_of
 from eddyline.spark.spans import HIGH, LOW, NOTHING, Spans
 
 FROM, UNTIL = "_from", "_until"
@@ -81,6 +83,17 @@ def changed_life(operator: Operator, batch: Batch) -> Spans:
         return NOTHING
     log = log_of(window.inputs[0], batch)
     return lived(window, batch, log.touched) if log.fresh else NOTHING
+
+
+def together(asked: Sequence[Condition]) -> str:
+    """That two rows with lives `_lf` to `_lu` and `_rf` to `_ru` live at one time, beside what else is asked of them.
+
+    Where no index finds who satisfies that, the kernel would sort by lives, which most pairs in the windows of a batch
+    have in common: four times as slow as to compare all pairs.
+    """
+    if not asked or any(one.by_key for one in asked):
+        return "_lf <= _ru AND _rf <= _lu"
+    return "greatest(_lf, _rf) <= least(_lu, _ru)"
 
 
 def segments_of(log: Log, which: str) -> list[Segment]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eddyline.algebra.expression import Call, Expr
 from eddyline.planner.probing import Orders
 from eddyline.spark.join_inputs import JoinInputs
 
@@ -35,8 +34,4 @@ def probes(join: JoinInputs, parts: tuple[int, ...], first: int, probing: Orders
 def _known(join: JoinInputs, reached: int, part: int) -> tuple[int, int]:
     """How many equalities, and how many conditions, join a part with what is there."""
     found = [c for c in join.conditions if c.inputs & reached and c.inputs & part and not c.inputs & ~(reached | part)]
-    return sum(_is_equality(c.expr) for c in found), len(found)
-
-
-def _is_equality(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function == "="
+    return sum(c.by_key for c in found), len(found)

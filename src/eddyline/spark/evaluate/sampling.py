@@ -15,7 +15,7 @@ from eddyline.log.segment import Segment
 from eddyline.planner.graph import members
 from eddyline.spark.evaluate.batch import Batch, Log, columns_of
 from eddyline.spark.evaluate.frames import Frame, grouped, joined
-from eddyline.spark.evaluate.lives import FROM, LIFE, UNTIL, living, standing_lives
+from eddyline.spark.evaluate.lives import FROM, LIFE, UNTIL, living, standing_lives, together
 from eddyline.spark.evaluate.tuples import log_of
 from eddyline.spark.expression import names_of, spark_sql
 from eddyline.spark.join_inputs import Condition, JoinInputs, window_of
@@ -151,12 +151,11 @@ def _pairs(join: JoinInputs, samples: dict[int, Frame], lives: dict[int, Frame],
     million pairs for each condition would keep the queries waiting.
     """
     one, other = members(condition.inputs)
-    together = "_lf <= _ru AND _rf <= _lu"
     left, right = _sided(lives[one], "l", ["_tuples AS _l_tuples"]), _sided(lives[other], "r", ["_tuples AS _r_tuples"])
     count = f"CAST(coalesce(sum(_l_tuples * _r_tuples), 0) AS BIGINT) AS {ALL}"
-    pairs = grouped(joined(left, right, together), [], [count])
+    pairs = grouped(joined(left, right, together(())), [], [count])
     left, right = _sided(samples[one], "l", _columns(join, one)), _sided(samples[other], "r", _columns(join, other))
-    fitting = joined(left, right, f"({_text(join, condition.expr)}) AND {together}")
+    fitting = joined(left, right, f"({_text(join, condition.expr)}) AND {together([condition])}")
     found = grouped(fitting.selectExpr("_lf"), [], [f"CAST(count(*) AS BIGINT) AS {FOUND}"])
     return joined(pairs, found, "true")
 
