@@ -134,8 +134,8 @@ def test_so_many_tags_wait_and_no_more(on: Applicability, monkeypatch: pytest.Mo
         for tag in tags:
             columns.arrive(tag)
             rows.arrive(TagElement(tag.timestamp, tag))
-        for coverage in (columns, rows):
-            assert len(coverage) <= 12
+        for each in (columns, rows):
+            assert len(each) <= 12
         assert [each.tag for each in columns._active if not each.used_up] == [
             each.tag for each in rows._active if not each.used_up
         ]
