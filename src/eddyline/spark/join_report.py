@@ -100,6 +100,8 @@ def _said(engine: Engine, query: Standing, join: JoinAtWork) -> Iterator[str]:
     text = shares_text(engine, query)
     if text is not None:
         yield f"shares {text}"
+    if join.observed.unsampled:
+        yield f"how selective its conditions are could not be sampled: {join.observed.unsampled}"
 
 
 def _limits_text(allowed: Allowed, own: Limits) -> str:
