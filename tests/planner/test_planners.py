@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.budget import Budget
+from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
@@ -322,3 +325,11 @@ def test_a_bjtree_of_many_inputs_begins_with_what_is_compared_for_little() -> No
     found = [Predicate(frozenset({1, at}), 1 / inputs[at].size) for at in (0, *range(4, 12))]
     model = Model(JoinGraph(tuple(inputs), (*compared, *found)), Costs(1.5e-7, 1e-9, 3e-8, 3.5e-9, 0.012, 0.0036))
     assert 0b1110 in find_bjtree(model).tree.states()
+
+
+def test_joined_sets_that_hold_next_to_nothing_have_sizes_to_divide_by() -> None:
+    inputs = tuple(Input(f"s{at}", 1.0, 9.0) for at in range(9))
+    conditions = [Predicate(frozenset(pair), 1e-40) for pair in combinations(range(9), 2)]
+    model = Model(JoinGraph(inputs, tuple(conditions)), Costs(1e-6, 1e-6, 1e-6, compare=1e-9))
+    assert remove_states(model, Limits(1e-9, 1e-9))[-1].tree.kind == "mjoin"
+    assert choose(model, Limits(1e-9, 1e-9)).missing is not None
