@@ -15,7 +15,7 @@ from eddyline.errors import EddylineError
 from eddyline.language import parse_script
 from eddyline.log.segment import Segment
 from eddyline.planner import machine
-from eddyline.planner.explain import Question, explained
+from eddyline.planner.explain import Question, drawings, explained
 from eddyline.session.join_trees import with_join_trees
 from eddyline.spark.evaluate.batch import Log
 from eddyline.spark.observed import observed_rates
@@ -167,3 +167,9 @@ def test_a_database_keeps_limits(tmp_path: Path, spark: object) -> None:
         assert "within cpu_limit = 0.5 (given) and memory_limit = '2 MiB' (given)" in found
         assert "brings" not in found, "the logs tell the rates"
         assert re.search(r"├─ a +1 +10 ", found)
+
+
+def test_a_picture_of_what_does_not_fit_says_so_first() -> None:
+    step = shown(f"SET cpu_limit = 0.001; EXPLAIN {JOIN};")
+    (join,) = drawings(Question(step.plan, step.cpu_limit, step.memory_limit, step.tick_micros))
+    assert join.notes[0].startswith("no join tree fits; this one is nearest (mjoin): ")
