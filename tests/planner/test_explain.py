@@ -92,6 +92,16 @@ def test_limits_that_would_do_can_be_pasted() -> None:
     assert memory and "no join tree" not in text(f"SET memory_limit = {memory[1]}; {roomy}", a=50, b=50, c=50)
 
 
+def test_where_both_limits_are_too_low_a_pair_is_told_that_would_do() -> None:
+    found = text(f"SET cpu_limit = 1e-9; SET memory_limit = 1; EXPLAIN {JOIN};", a=50, b=50, c=50)
+    assert "no single change would do: both limits are too low" in found
+    pair = re.search(r"fits with cpu_limit = (\S+) and memory_limit = ('.*?') together", found)
+    least = re.search(r"the least cpu that a join tree was found for is (\S+) cpu, with ", found)
+    assert pair and least and float(least[1]) <= float(pair[1])
+    begin = f"SET cpu_limit = {pair[1]}; SET memory_limit = {pair[2]}; EXPLAIN {JOIN};"
+    assert "no join tree" not in text(begin, a=50, b=50, c=50)
+
+
 @pytest.mark.parametrize("by_key", [True, False])
 def test_twenty_four_inputs(by_key: bool) -> None:
     names = [f"a{at}" for at in range(24)]

@@ -231,9 +231,14 @@ def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units, sha
         yield f"{fits} with {set_}cpu_limit = {limit_text(missing.cpu_limit + taken.cpu)}"
     if missing.memory_limit is not None:
         yield f"{fits} with {set_}memory_limit = {units.memory_limit(missing.memory_limit + taken.memory)}"
+    if missing.is_both:
+        cpu, memory = limit_text(nearest.cpu + taken.cpu), units.memory_limit(nearest.memory + taken.memory)
+        yield f"{fits} with {set_}cpu_limit = {cpu} and {set_}memory_limit = {memory} together"
+        fastest = f"{units.cpu(missing.fastest.cpu)} cpu, with {units.memory(missing.fastest.memory)} memory"
+        yield f"the least cpu that a join tree was found for is {fastest}"
     if missing.windows is not None:
         yield f"{fits} with windows of {missing.windows:.0%} of their length"
     if missing.rates is not None:
         yield f"{fits} with {missing.rates:.0%} of the tuples"
-    if all(one is None for one in (missing.cpu_limit, missing.memory_limit, missing.windows, missing.rates)):
+    if missing.is_both and missing.windows is None and missing.rates is None:
         yield "no single change would do: both limits are too low"
