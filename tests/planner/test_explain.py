@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -113,6 +113,20 @@ def test_twenty_four_inputs(by_key: bool) -> None:
     assert f"({'clique' if by_key else 'linear'})" in roomy and "mjoin, by mjoin" in roomy
     tight = text(f"SET cpu_limit = 1; SET memory_limit = '1 KB'; EXPLAIN {query};", a=2)
     assert "no join tree fits" in tight and "a join tree fits with memory_limit = " in tight
+
+
+def test_figures_can_be_read() -> None:
+    tiny = text(f"SET cpu_limit = 1e-300; EXPLAIN {JOIN};")
+    assert "within cpu_limit = 1e-300 (given)" in tiny and "cpu is more than a million times the limit" in tiny
+    names = [f"s{at}" for at in range(12)]
+    sources = ", ".join(f"a [RANGE 9 SEC] AS {name}" for name in names)
+    where = " AND ".join(f"{one}.t + {two}.k = {two}.t" for one, two in combinations(names, 2))
+    few = text(f"EXPLAIN SELECT s0.x FROM {sources} WHERE {where};", a=100)
+    assert "⋈ s0 s1 s2 s3 … s11 (12)" in few and "≈0" in few
+    many = text(f"EXPLAIN SELECT s0.x FROM {sources};", a=100)
+    for found in (tiny, few, many):
+        assert not re.search(r"\de-[1-9]\d", found.replace("= 1e-300", "")), "less than anybody could notice"
+        assert not re.search(r"[\d,]{20}| {60}", found)
 
 
 @pytest.mark.parametrize("mode", ["ALGEBRA", "ANALYZE"])
