@@ -151,6 +151,12 @@ def test_two_inputs_have_one_tree_only() -> None:
         ("SET disk_limit = 1", "expected TICK"),
         ("SET cpu_limit", "expected a value for cpu_limit"),
         ("CREATE QUERY q WITH (cpu_limit = 'x') AS SELECT k FROM a", "not 'x'"),
+        (
+            "CREATE QUERY q WITH (cpu_limit = 1) AS SELECT k FROM a",
+            "only a join of three inputs or more has a cpu_limit",
+        ),
+        ("CREATE QUERY q WITH (memory_limit = 1) AS SELECT k FROM a", "three inputs or more has a memory_limit"),
+        (f"CREATE QUERY q WITH (join_tree = '') AS {JOIN}", "the join tree is empty"),
         ("CREATE QUERY q WITH (cpu_limt = 1) AS SELECT k FROM a", "no setting cpu_limt"),
     ],
 )
@@ -159,6 +165,12 @@ def test_limits_that_are_none_are_refused(statement: str, message: str) -> None:
     with pytest.raises(EddylineError, match=re.escape(message)):
         for each in parse_script(f"{STREAMS} {statement};"):
             binder.bind(each.tree)
+
+
+@pytest.mark.parametrize("sql", ["SET cpu_limit TO 2", "RESET cpu_limit", "RESET memory_limit"])
+def test_other_ways_to_set_a_limit_are_told_the_right_one(sql: str) -> None:
+    hint = error(sql).hint
+    assert hint is not None and f"SET {sql.split()[1]} = DEFAULT" in hint
 
 
 def test_an_error_shows_the_place() -> None:
