@@ -146,8 +146,19 @@ def test_own_limits_hold_for_one_join() -> None:
     joins = [Member("p", model, Limits(memory=inputs + 1)), Member("q", model)]
     found = divide(joins, Limits())
     assert [tree.kind for tree in found.division.trees] == ["mjoin", "bjtree"]
-    tight = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], Limits())
-    assert tight.missing is not None
+
+
+def test_who_cannot_keep_its_own_limits_has_no_say_in_what_others_get() -> None:
+    """It gets the tree that exceeds them least, and the others what is best beside it."""
+    model = _line((100.0, 100.0, 300.0), (0.01, 0.1))
+    found = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], Limits())
+    assert found.missing is None and found.beyond == {"p"}
+    assert [tree.kind for tree in found.division.trees] == ["mjoin", "bjtree"]
+    by_hand = divide([Member("p", model, Limits(memory=10.0), mjoin_of(0b111)), Member("q", model)], Limits())
+    assert by_hand.beyond == {"p"} and by_hand.division.trees == found.division.trees
+    together = Limits(memory=1000.5)
+    tight = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], together)
+    assert tight.missing is None and {tree.kind for tree in tight.division.trees} == {"mjoin"}
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -161,7 +172,7 @@ def test_own_limits_count_what_others_keep_as_well(order: tuple[int, int]) -> No
     kinds = {join.name: tree.kind for join, tree in zip(joins, found.division.trees, strict=True)}
     assert kinds == {"free": "bjtree", "limited": "mjoin"} and found.missing is None
     beyond = [replace(join, own=Limits(memory=inputs - 1)) if join.name == "limited" else join for join in joins]
-    assert divide(beyond, Limits()).missing is not None, "its inputs count, although another query reads them, too"
+    assert divide(beyond, Limits()).beyond == {"limited"}, "its inputs count, although another query reads them, too"
 
 
 def test_a_tree_that_somebody_wants_stays() -> None:

@@ -41,12 +41,17 @@ class Missing:
 
 @dataclass(frozen=True)
 class Divided:
-    """The division, and what is missing if it does not fit; `is_cut`: the budget was spent before all was tried."""
+    """The division, and what is missing if it does not fit; `is_cut`: the budget was spent before all was tried.
+
+    `beyond`: joins of which no tree fits into their own limits. They get one that exceeds these least, and have no say
+    in what the others get.
+    """
 
     division: Division
     limits: Limits
     missing: Missing | None = None
     is_cut: bool = False
+    beyond: frozenset[str] = frozenset()
 
 
 def divide(
@@ -55,6 +60,9 @@ def divide(
     """The best division that is found; `start` is one that there is, from which on it is tried as well."""
     budget = Budget() if budget is None else budget
     fronts = _fronts(joins, limits, start, budget)
+    beyond = _beyond(joins, fronts, start)
+    fronts = [[beyond[at]] if at in beyond else front for at, front in enumerate(fronts)]
+    joins = [join.settled(beyond[at].tree) if at in beyond else join for at, join in enumerate(joins)]
     joins = [join.within(budget) for join in joins]
     sums = sums_of(joins, fronts, budget)
     known = _known(joins)
@@ -68,7 +76,7 @@ def divide(
         key=lambda one: worth(joins, one, limits),
     )
     missing = None if holds(joins, limits, found) else _missing(joins, fronts, sums, limits, budget)
-    return Divided(found, limits, missing, budget.is_cut)
+    return Divided(found, limits, missing, budget.is_cut, frozenset(joins[at].name for at in beyond))
 
 
 # -- each for itself --------------------------------------------------------------------------------------------------
@@ -105,7 +113,25 @@ def _front(join: Member, limits: Limits, now: JTree | None) -> list[Plan]:
             return [further]
     every = front_of(join.model, Limits())
     fitting = [plan for plan in every if join.own.allow(plan.used)]
-    return fitting or [min(every, key=lambda plan: (join.own.strain(plan.used), plan.cpu))]
+    if not fitting and len(join.model.graph.inputs) > FEW_INPUTS:
+        further = find_plan(join.model, join.own).plan
+        fitting = [] if further is None else [further]
+    return fitting or list(every)
+
+
+def _beyond(
+    joins: Sequence[Member], fronts: Sequence[Sequence[Plan]], start: Sequence[JTree] | None
+) -> dict[int, Plan]:
+    """The joins of which no plan fits into their own limits, with the one that exceeds these least."""
+    found = {}
+    for at, (join, front) in enumerate(zip(joins, fronts, strict=True)):
+        if any(join.own.allow(plan.used) for plan in front):
+            continue
+        plans = front if start is None or join.tree is not None else [*front, planned(join.model, start[at])]
+        nearest = min(plans, key=lambda plan: (join.own.strain(plan.used), plan.cpu))
+        if not join.own.allow(nearest.used):
+            found[at] = nearest
+    return found
 
 
 # -- with states in common --------------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ class Member:
     def within(self, budget: Budget) -> Member:
         return replace(self, model=self.model.within(budget))
 
+    def settled(self, tree: JTree) -> Member:
+        """By this tree, whatever its own limits say."""
+        return replace(self, own=_UNLIMITED, tree=tree)
+
     def free(self, kept: Collection[Hashable], masks: Iterable[int]) -> frozenset[int]:
         """Those of some sets that others keep."""
         return frozenset(mask for mask in masks if (key := self.key(mask)) is not None and key in kept)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 from eddyline.errors import EddylineError
 from eddyline.planner.budget import FOR_ALL, FOR_CHANGES, Budget
-from eddyline.planner.cost import Limits, Resources
+from eddyline.planner.cost import ROUNDING, Limits, Resources
 from eddyline.planner.division import Divided, Missing, divide
-from eddyline.planner.member import Division, Member, Taking, holds, used_by, worth
+from eddyline.planner.member import Division, Member, Taking, used_by, worth
 from eddyline.planner.tree import JTree, with_state
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_identity import JoinedSet
@@ -109,15 +109,50 @@ class JoinsTogether:
         at_work = list(joins.values())
         now = used_by(members, [join.tree for join in at_work])
         found = divide(members, limits, now.trees, Budget.of_steps(FOR_ALL))
-        if not holds(members, limits, now):
-            self._debt = 0.0
-            better = worth(members, found.division, limits)[0] < worth(members, now, limits)[0] * (1 - _BETTER)
-            if found.missing is None or better:
-                now = self._change(at_work, range(len(at_work)), now, found.division)
-        else:
-            now = self._change_alone(members, limits, at_work, now, found.division, since)
-            now = self._change_together(members, at_work, now, found.division, since)
+        now = self._nearer(members, limits, at_work, now, found)
+        weighed = [
+            member.settled(tree) if member.name in found.beyond else member for member, tree in _of(members, now)
+        ]
+        now = self._relieved(weighed, limits, at_work, now, found.division)
+        now = self._change_alone(weighed, limits, at_work, now, found.division, since)
+        now = self._change_together(weighed, at_work, now, found.division, since)
         self.taken = _taken(members, now, found)
+
+    def _nearer(
+        self, members: Sequence[Member], limits: Limits, joins: Sequence[JoinAtWork], now: Division, found: Divided
+    ) -> Division:
+        """Joins that cannot keep their own limits: by trees that exceed these clearly less, at once."""
+        for at, member in enumerate(members):
+            tree = found.division.trees[at]
+            if member.name not in found.beyond or member.strain(tree) >= member.strain(now.trees[at]) * (1 - _BETTER):
+                continue
+            tried = used_by(members, _with(now.trees, at, tree))
+            if found.missing is None or limits.strain(tried.used) <= max(1.0, limits.strain(now.used)):
+                now = self._change(joins, [at], now, tried)
+        return now
+
+    def _relieved(
+        self, members: Sequence[Member], limits: Limits, joins: Sequence[JoinAtWork], now: Division, best: Division
+    ) -> Division:
+        """If what is at work does not fit, and something fits, or exceeds limits clearly less: that, at once.
+
+        Of all that would change only what brings it there, what costs most left first: the others wait until it pays.
+        """
+        before, after = worth(members, now, limits)[0], worth(members, best, limits)[0]
+        if before <= 1 or after > max(1.0, before * (1 - _BETTER)):
+            return now
+        self._debt = 0.0
+        changing = [at for at, tree in enumerate(best.trees) if tree != now.trees[at]]
+        prices = {at: _price(members, now, best, [at]) for at in changing}
+        budget, to = Budget.of_steps(FOR_CHANGES), best
+        weighed = [member.within(budget) for member in members]
+        for at in sorted(changing, key=lambda at: -prices[at]):
+            if budget.is_spent:
+                break
+            tried = used_by(weighed, _with(to.trees, at, now.trees[at]))
+            if worth(weighed, tried, limits)[0] <= after * (1 + ROUNDING):
+                to = tried
+        return self._change(joins, changing, now, to)
 
     def _change_alone(
         self,
@@ -141,7 +176,7 @@ class JoinsTogether:
             join, tree = joins[at], best.trees[at]
             tried = used_by(members, _with(now.trees, at, tree))
             gain = now.used.cpu - tried.used.cpu
-            if not holds(members, limits, tried):
+            if worth(members, tried, limits)[0] > worth(members, now, limits)[0] * (1 + ROUNDING):
                 continue
             if gain > _BETTER * members[at].model.of(now.trees[at]).cpu:
                 join.debt += gain * since * join.seconds_of_batch
@@ -228,6 +263,10 @@ def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
             states = join.tree.states()
             if not any(state & mask and state & ~mask and mask & ~state for state in states):
                 join.tree = join.of.storing(with_state(join.tree, mask))
+
+
+def _of(members: Sequence[Member], division: Division) -> Iterable[tuple[Member, JTree]]:
+    return zip(members, division.trees, strict=True)
 
 
 def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:

@@ -1,0 +1,85 @@
+"""When joins change their trees: whom limits that cannot be kept concern, and what changes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from unittest.mock import patch
+
+from eddyline.planner.cost import Costs, Limits, Model
+from eddyline.planner.graph import Input, JoinGraph, Predicate
+from eddyline.planner.member import Member
+from eddyline.planner.tree import JTree, mjoin_of, tree_of
+from eddyline.spark.join_at_work import Allowed
+from eddyline.spark.joins_together import JoinsTogether
+
+_COSTS = Costs(1e-6, 1e-6, 1e-6)
+_MJOIN, _PAIR_FIRST = mjoin_of(0b111), tree_of(((0, 1), 2))
+
+
+def _model(pairs: float = 1e-3) -> Model:
+    """It pays to store a ⋈ b: 1,000 tuples at 1e-3, beside 22,000 of the inputs."""
+    inputs = (Input("a", 1, 1_000.0), Input("b", 1, 1_000.0), Input("c", 2_000, 20_000.0))
+    edges = (Predicate(frozenset({0, 1}), pairs), Predicate(frozenset({1, 2}), 1e-2))
+    return Model(JoinGraph(inputs, edges), _COSTS)
+
+
+@dataclass
+class _Join:
+    tree: JTree
+    wanted: JTree | None = None
+    debt: float = 0.0
+    seconds_of_batch: float = 0.01
+
+
+def _weighed(
+    members: Sequence[Member], trees: Sequence[JTree], limits: Limits, times: int = 1
+) -> tuple[JoinsTogether, Mapping[str, _Join]]:
+    together = JoinsTogether()
+    together.allowed = lambda: Allowed(limits.cpu, limits.memory)
+    joins = {member.name: _Join(tree) for member, tree in zip(members, trees, strict=True)}
+    with patch("eddyline.spark.joins_together._members", lambda joins, alone: list(members)):
+        for _ in range(times):
+            together._weigh(cast(Any, joins), set(), 4)
+            for join in joins.values():
+                join.tree, join.wanted = join.wanted or join.tree, None
+    return together, joins
+
+
+def test_who_cannot_keep_its_own_limits_does_not_hold_up_the_others() -> None:
+    members = [Member("bad", _model(), Limits(memory=10.0)), Member("good", _model())]
+    together, joins = _weighed(members, [_MJOIN, _MJOIN], Limits(100.0, 1e9), times=200)
+    assert joins["good"].tree == _PAIR_FIRST and joins["bad"].tree == _MJOIN
+    assert together.taken is not None and set(together.taken.exceeded) == {"bad"} and together.taken.missing is None
+
+
+def test_who_cannot_keep_its_own_limits_runs_by_what_exceeds_them_least() -> None:
+    members = [Member("bad", _model(0.1), Limits(memory=10.0)), Member("good", _model())]
+    _, joins = _weighed(members, [_PAIR_FIRST, _MJOIN], Limits(100.0, 1e9))
+    assert joins["bad"].tree == _MJOIN, "at once: 100,000 tuples fewer"
+    assert joins["good"].tree == _MJOIN, "nothing that it owes as yet"
+
+
+def test_only_what_brings_it_under_the_limits_changes_at_once() -> None:
+    def apart(which: int) -> Any:
+        def key(mask: int) -> Hashable:
+            return which, mask
+
+        return key
+
+    members = [Member("much", _model(0.1), key=apart(0)), Member("little", _model(), key=apart(1))]
+    together, joins = _weighed(members, [_PAIR_FIRST, _MJOIN], Limits(100.0, 50_000.0))
+    assert joins["much"].tree == _MJOIN and joins["little"].tree == _MJOIN
+    assert together.taken is not None and together.taken.limits.allow(together.taken.used)
+    _, later = _weighed(members, [_PAIR_FIRST, _MJOIN], Limits(100.0, 50_000.0), times=200)
+    assert later["much"].tree == _MJOIN and later["little"].tree == _PAIR_FIRST, "when it has paid"
+
+
+def test_what_exceeds_the_limits_no_more_is_changed_although_nothing_fits() -> None:
+    """The limit of the processor cannot be kept, and a state that makes it less is worth having."""
+    mjoin, pair_first = (_model().of(tree).cpu for tree in (_MJOIN, _PAIR_FIRST))
+    limits = Limits(pair_first * 0.5, 1e9)
+    assert pair_first < 0.9 * mjoin
+    together, joins = _weighed([Member("q", _model())], [_MJOIN], limits)
+    assert joins["q"].tree == _PAIR_FIRST and together.taken is not None and together.taken.missing is not None
