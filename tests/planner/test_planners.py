@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
 from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
-from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
+from eddyline.planner.order import EXACT_CHILDREN, Prices, cost_of, exact_orders, greedy_order, ranked_order
 from eddyline.planner.parts import Parts
 from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, STAR, made
 from eddyline.planner.state_exchange import exchange_states
@@ -322,3 +324,30 @@ def test_a_bjtree_of_many_inputs_begins_with_what_is_compared_for_little() -> No
     found = [Predicate(frozenset({1, at}), 1 / inputs[at].size) for at in (0, *range(4, 12))]
     model = Model(JoinGraph(tuple(inputs), (*compared, *found)), Costs(1.5e-7, 1e-9, 3e-8, 3.5e-9, 0.012, 0.0036))
     assert 0b1110 in find_bjtree(model).tree.states()
+
+
+def test_jtree_finder_counts_with_the_orders_that_joins_run_by() -> None:
+    """Of many children not all orders are looked at: a limit that only the best of all would keep is not kept."""
+    some = 0
+    for seed in range(300):
+        dice = Random(seed)
+        inputs = [Input(f"S{at}", 10 ** dice.uniform(-1, 3), 10 ** dice.uniform(0, 4)) for at in range(9)]
+        pairs = [(a, b, 10 ** dice.uniform(-4, 0)) for a in range(9) for b in range(a) if dice.random() < 0.6]
+        graph = JoinGraph(tuple(inputs), tuple(Predicate(frozenset({a, b}), part) for a, b, part in pairs))
+        model = Model(graph, Costs(1e-6, 1e-6, 1e-6))
+        runs, best = (one.of(mjoin_of(graph.all)) for one in (model, Model(graph, model.costs, exact=True)))
+        if runs.cpu > 1.02 * best.cpu:
+            limits = Limits((runs.cpu * best.cpu) ** 0.5, best.memory)
+            plans = find_jtrees(model, limits)
+            assert all(limits.allow(model.of(plan.tree)) for plan in plans)
+            some += 1
+        if some == 3:
+            break
+    assert some == 3
+
+
+def test_up_to_eight_children_are_probed_in_the_best_order() -> None:
+    model = setting(8, CLIQUE)
+    tree = mjoin_of(model.graph.all)
+    assert model.of(tree) == Model(model.graph, model.costs, exact=True).of(tree)
+    assert EXACT_CHILDREN == 8
