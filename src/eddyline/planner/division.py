@@ -11,6 +11,7 @@ have is tried in all that have it at once, as long as the whole becomes better, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,10 +84,11 @@ def divide(
 
 
 def _fronts(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | None, budget: Budget) -> list[list[Plan]]:
-    """Of each join the plans to choose from, all with the same part of the budget."""
+    """Of each join the plans to choose from, all with the same part of the budget, and what those before have left."""
     found = []
+    reserve = budget.left * (1 - _EACH)
     for at, join in enumerate(joins):
-        share = budget.part(budget.left * _EACH / (len(joins) - at))
+        share = budget.part(share_of(budget.left, reserve, len(joins) - at))
         now = None if start is None else start[at]
         if now is not None and share.is_spent:
             found.append([planned(join.model, now)])
@@ -94,6 +96,17 @@ def _fronts(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | No
             found.append(_front(join.within(share), limits, now))
         budget.is_cut = budget.is_cut or share.is_cut
     return found
+
+
+def share_of(left: float, reserve: float, joins: int) -> float:
+    """What the next one of some joins gets of what is left, so that a reserve stays.
+
+    >>> share_of(1000.0, 500.0, 5), share_of(900.0, 500.0, 4), share_of(990.0, 500.0, 4), share_of(400.0, 500.0, 1)
+    (100.0, 100.0, 122.5, 0.0)
+    >>> share_of(math.inf, math.inf, 2)
+    inf
+    """
+    return math.inf if math.isinf(left) else max(0.0, left - reserve) / joins
 
 
 def _front(join: Member, limits: Limits, now: JTree | None) -> list[Plan]:
