@@ -228,3 +228,28 @@ def test_a_join_of_many_inputs_fits_where_only_a_longer_search_finds_a_tree() ->
     assert front_of(model, limits) == []
     found = divide([Member("q", model)], limits)
     assert found.missing is None and limits.allow(found.division.used)
+
+
+def test_a_stream_that_is_joined_with_itself_is_kept_once() -> None:
+    """Alone, in the sums that plans are chosen from, and within the limits of the query itself."""
+    inputs = (Input("x", 10, 1000.0), Input("y", 10, 1000.0), Input("z", 1, 10.0))
+    model = Model(JoinGraph(inputs, (Predicate(frozenset({0, 2}), 0.01),)), _COSTS)
+    names: dict[int, str] = {1: "s", 2: "s", 4: "z"}
+    own = Limits(memory=1010.0)
+    joins = [Member("p", model, own, key=names.get), Member("q", model, key=names.get)]
+    for some in (joins[:1], joins):
+        trees = [mjoin_of(0b111)] * len(some)
+        assert used_by(some, trees).used.memory == 1010.0
+        found = divide(some, Limits(memory=1010.0))
+        assert found.missing is None and not found.beyond and found.division.used.memory == 1010.0
+
+
+def test_a_state_that_a_tree_has_twice_is_kept_once() -> None:
+    inputs = tuple(Input(name, 1, 100.0) for name in "abcd")
+    edges = tuple(Predicate(frozenset(pair), 0.01) for pair in ((0, 1), (2, 3), (0, 2)))
+    model = Model(JoinGraph(inputs, edges), _COSTS)
+    names: dict[int, str] = {1: "s", 2: "r", 4: "s", 8: "r", 0b11: "sr", 0b1100: "sr"}
+    both = used_by([Member("p", model, key=names.get)], [tree_of(((0, 1), (2, 3)))])
+    apart = model.of(tree_of(((0, 1), (2, 3))))
+    assert both.used.memory == pytest.approx(200 + model.graph.state(0b11)) == pytest.approx(apart.memory / 2)
+    assert both.used.cpu < apart.cpu

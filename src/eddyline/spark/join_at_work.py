@@ -13,6 +13,7 @@ from eddyline.errors import EddylineError
 from eddyline.log.results import Results
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.machine import memory_for_joins, processors
+from eddyline.planner.member import read_twice
 from eddyline.planner.multi_join import MultiJoin
 from eddyline.planner.probing import Probing
 from eddyline.planner.tree import JTree, mjoin_of, tree_with
@@ -153,7 +154,8 @@ class JoinAtWork:
         """The join by what was seen, at the prices of this machine."""
         batch = self.observed.batch.rate  # batches in a second
         costs = self.costs(1.0 / batch if batch else 1.0)
-        return Model(self.described().graph, costs, storable=self.of.storable)
+        free = read_twice(self.identity.key, len(self.of.inputs))
+        return Model(self.described().graph, costs, free=free, storable=self.of.storable)
 
 
 def ended(join: JoinAtWork, known: Iterable[str], stages: Sequence[Stage]) -> list[str]:
