@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -83,3 +84,54 @@ def test_what_exceeds_the_limits_no_more_is_changed_although_nothing_fits() -> N
     assert pair_first < 0.9 * mjoin
     together, joins = _weighed([Member("q", _model())], [_MJOIN], limits)
     assert joins["q"].tree == _PAIR_FIRST and together.taken is not None and together.taken.missing is not None
+
+
+class _Seen:
+    """A join in which something turns out to be another in every batch."""
+
+    def __init__(self, turns: Sequence[int]) -> None:
+        self._turns = iter(turns)
+        self.is_enough = True
+
+    @property
+    def turns(self) -> int:
+        return next(self._turns)
+
+
+def _settled(together: JoinsTogether, batches: int, turns: Sequence[int], plan: Any) -> None:
+    join = SimpleNamespace(observed=_Seen(turns), written=None, changes=1)
+    query = SimpleNamespace(name="q", join=join)
+    with patch.object(JoinsTogether, "_weigh", plan):
+        for _ in range(batches):
+            together.settle([cast(Any, query)])
+
+
+def test_what_turns_out_to_be_another_does_not_have_joins_planned_all_the_time() -> None:
+    """Planning that takes half a second for one in ten batches, however often something turns out to be another."""
+    for seconds, often in ((0.5, 4), (0.0, 31)):
+        asked: list[int] = []
+        now = [0.0]
+
+        def plan(self: Any, joins: Any, alone: Any, since: int, takes: float = seconds) -> None:
+            asked.append(since)  # noqa: B023
+            now[0] += takes  # noqa: B023
+
+        with patch("eddyline.spark.joins_together.time.monotonic", lambda: now[0]):  # noqa: B023
+            _settled(JoinsTogether(), 31, range(31), plan)
+        assert len(asked) == often
+
+
+def test_without_news_joins_are_planned_every_fourth_batch() -> None:
+    asked: list[int] = []
+    _settled(JoinsTogether(), 17, [1] * 17, lambda self, joins, alone, since: asked.append(since))
+    assert asked[1:] == [4] * 4
+
+
+def test_what_cannot_be_planned_is_told_once() -> None:
+    told: list[str] = []
+
+    def fails(self: Any, joins: Any, alone: Any, since: int) -> None:
+        raise OverflowError("math range error")
+
+    _settled(JoinsTogether(told.append), 17, [1] * 17, fails)
+    assert told == ["join trees cannot be planned: math range error; joins go on by those they have"]

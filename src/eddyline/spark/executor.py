@@ -96,7 +96,7 @@ class Executor:
         self.taggers = Taggers()  # the continuous ones on streams; whoever changes them is writing to the logs
         self._queries: dict[str, Standing] = {}
         self.shared = SharedStates()
-        self.joins = JoinsTogether()
+        self.joins = JoinsTogether(on_trouble)
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed

@@ -11,7 +11,6 @@ gives up what another needs. If what is at work no longer fits, all change at on
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -62,13 +61,15 @@ class Beside:
 class JoinsTogether:
     """Asked by the thread that runs batches, before each of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_trouble: Callable[[str], None] = lambda text: None) -> None:
         self.allowed: Callable[[], Allowed] = Allowed
         self.apart = False  # True: each join as if there were no others, to measure what it costs
         self.taken: Taken | None = None
         self._debt = 0.0
         self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
         self._batches = self._asked = self._pause = 0
+        self._on_trouble = on_trouble
+        self._said = ""  # of what could not be planned: once
         self._next = 0  # which of them is tried first when it is asked again
 
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
@@ -80,18 +81,30 @@ class JoinsTogether:
         seen = {name: join for name, join in {**joins, **alone}.items() if join.observed.is_enough}
         self._batches += 1
         known = {name: join.observed.turns for name, join in seen.items()}
-        if known == self._known and self._batches < self._asked + self._pause:
+        if not self._is_due(known):
             return
         since, self._asked, self._known = self._batches - self._asked, self._batches, known
         if not seen:
             self.taken = None
             return
         began = time.monotonic()
-        # a plan that cannot be made is no reason to stop answering
-        with contextlib.suppress(EddylineError, ArithmeticError):
+        try:
             for some in [{name: join} for name, join in seen.items()] if self.apart else [seen]:
                 self._weigh(some, set(alone), since)
-        self._pause = max(_EVERY, int((time.monotonic() - began) / _PLANNING))
+            self._said = ""
+        except (EddylineError, ArithmeticError) as problem:  # no reason to stop answering, but somebody should know
+            said = f"join trees cannot be planned: {problem or type(problem).__name__}; joins go on by those they have"
+            if said != self._said:
+                self._said = said
+                self._on_trouble(said)
+        self._pause = int((time.monotonic() - began) / _PLANNING)
+
+    def _is_due(self, known: Mapping[str, int]) -> bool:
+        """At once if a join has come or gone; sooner if something has turned out to be another, but never so often that
+        planning takes more than its part of the time.
+        """
+        pause = max(_EVERY, self._pause) if known == self._known else self._pause
+        return known.keys() != self._known.keys() or self._batches >= self._asked + pause
 
     def beside(self, name: str, common: Sequence[Standing], aside: Sequence[Standing]) -> Beside:
         """What is left for a join, and what the others keep that it could read."""
