@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.bjtree import _cheapest_pairs, find_bjtree
 from eddyline.planner.budget import Budget
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
@@ -351,3 +351,37 @@ def test_up_to_eight_children_are_probed_in_the_best_order() -> None:
     tree = mjoin_of(model.graph.all)
     assert model.of(tree) == Model(model.graph, model.costs, exact=True).of(tree)
     assert EXACT_CHILDREN == 8
+
+
+@laws(60)
+@given(brute.graphs(least=3, most=4), brute.batch_prices(), st.data())
+def test_jtree_finder_at_the_prices_of_batches_beside_others(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    """With what others keep, and what cannot be stored: against all trees, by what the model says of each."""
+    storable = data.draw(st.one_of(st.just(-1), st.integers(0, graph.all)))
+    sets = [mask for mask in range(3, graph.all) if mask & (mask - 1) and not mask & ~storable]
+    free = frozenset(data.draw(st.lists(st.sampled_from(sets), max_size=3))) if sets else frozenset()
+    model = Model(graph, costs, free=free, storable=storable)
+    trees = (tree_of(shape) for shape in brute.trees(range(len(graph.inputs))))
+    used = [model.of(tree) for tree in trees if all(map(model.is_storable, tree.states()))]
+    costed: Costed = {at: (one.cpu, one.memory + 1e-9) for at, one in enumerate(used)}
+    limits = draw_limits(data, costed)
+    fitting = qualified(costed, limits)
+    plans = find_jtrees(model, limits)
+    assert bool(plans) == bool(fitting)
+    if plans:
+        assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
+
+
+def test_the_bjtree_has_states_that_can_be_stored_and_those_that_others_keep() -> None:
+    inputs = tuple(Input(name, 1.0, 100.0) for name in "abc")
+    edges = (Predicate(frozenset({0, 1}), 0.001), Predicate(frozenset({1, 2}), 0.01))
+    costs = Costs(1e-6, 1e-6, 1e-6)
+    models = (
+        Model(JoinGraph(inputs, edges), costs),
+        Model(JoinGraph(inputs, edges), costs, storable=0b110),
+        Model(JoinGraph(inputs, edges), costs, free=frozenset({0b110})),
+    )
+    assert [find_bjtree(model).tree.states() for model in models] == [[0b11], [0b110], [0b110]]
+    assert [_cheapest_pairs(model).states() for model in models] == [[0b11], [0b110], [0b110]]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
+import eddyline
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.graph import Input, JoinGraph, Predicate
 from eddyline.planner.member import Member
 from eddyline.planner.tree import JTree, mjoin_of, tree_of
 from eddyline.spark.join_at_work import Allowed
 from eddyline.spark.joins_together import JoinsTogether
+from laws.test_sharing import BUSY
+from laws.without_spark import kernels_alone
 
 _COSTS = Costs(1e-6, 1e-6, 1e-6)
 _MJOIN, _PAIR_FIRST = mjoin_of(0b111), tree_of(((0, 1), 2))
@@ -99,7 +103,7 @@ class _Seen:
 
 
 def _settled(together: JoinsTogether, batches: int, turns: Sequence[int], plan: Any) -> None:
-    join = SimpleNamespace(observed=_Seen(turns), written=None, changes=1)
+    join = SimpleNamespace(observed=_Seen(turns), is_new=False)
     query = SimpleNamespace(name="q", join=join)
     with patch.object(JoinsTogether, "_weigh", plan):
         for _ in range(batches):
@@ -135,3 +139,34 @@ def test_what_cannot_be_planned_is_told_once() -> None:
 
     _settled(JoinsTogether(told.append), 17, [1] * 17, fails)
     assert told == ["join trees cannot be planned: math range error; joins go on by those they have"]
+
+
+def test_a_tree_that_a_record_has_is_not_rewritten(tmp_path: Path) -> None:
+    """Nor that of a query with a cpu_limit of its own: nobody knows yet whether what others keep fits into it."""
+    froms = ", ".join(f"{name} [RANGE 5 SEC]" for name in "abc")
+    query = f"SELECT a.k AS x FROM {froms} WHERE a.k = b.k AND b.k = c.k"
+    with kernels_alone(), patch.object(JoinsTogether, "_weigh", lambda self, joins, alone, since: None):
+
+        def opened() -> eddyline.Database:
+            return eddyline.connect(tmp_path / "db", heartbeat=None, clock=lambda: 0, pace=BUSY)
+
+        def push(db: eddyline.Database, tick: int) -> dict[str, list[int]]:
+            for name in "abc":
+                db.stream(name).push([(at, tick) for at in range(5)])
+            db.flush()
+            return {q.name: q.join.tree.states() for q in db._core.engine.executor.queries() if q.join is not None}
+
+        db = opened()
+        for name in "abc":
+            db.sql(f"CREATE STREAM {name} (k INTEGER, t INTEGER) TIMESTAMP BY t")
+        db.sql(f"CREATE QUERY chosen AS {query}")
+        states = [push(db, tick) for tick in range(1, 6)]
+        assert states[-1] == {"chosen": []}
+        db.sql(f"CREATE QUERY said WITH (join_tree = '((a b) c)') AS {query}")
+        db.sql(f"CREATE QUERY limited WITH (cpu_limit = 0.5) AS {query}")
+        db.sql(f"CREATE QUERY free AS {query.replace('a.k AS x', 'b.k AS y')}")
+        assert push(db, 6) == {"chosen": [], "said": [0b11], "limited": [], "free": [0b11]}
+        db.close()
+        db = opened()
+        assert push(db, 7) == {"chosen": [], "said": [0b11], "limited": [], "free": [0b11]}
+        db.close()

@@ -53,6 +53,7 @@ class JoinAtWork:
     own: Limits = field(default_factory=Limits)  # that hold for this join alone
     tree: JTree = field(init=False)
     observed: Observed = field(init=False)
+    adopted: bool = False  # whether it goes on by the tree that a record has
     wanted: JTree | None = None  # by which it is to run from the next batch on
     debt: float = 0.0  # what it has cost not to run by a better one
     changes: int = 0  # how often it was changed
@@ -86,6 +87,11 @@ class JoinAtWork:
         return [str(at + 1) for at in range(len(self.of.inputs))]
 
     @property
+    def is_new(self) -> bool:
+        """Whether nobody has said or chosen by which tree it runs."""
+        return self.written is None and not (self.adopted or self.changes or self.observed.is_enough)
+
+    @property
     def how(self) -> str:
         """Why it runs by its tree, in words."""
         if self.written is not None:
@@ -100,6 +106,7 @@ class JoinAtWork:
         if self.written is not None:
             return
         known = results.stages.get(self.stage.name)
+        self.adopted = known is not None
         if known is not None and known.tree:
             self.tree = self.of.storing(tree_written(known.tree, self._numbers))
         else:  # an earlier version told it by the names of states alone

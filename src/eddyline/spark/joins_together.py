@@ -11,7 +11,6 @@ gives up what another needs. If what is at work no longer fits, all change at on
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -264,13 +263,12 @@ class _Stored:
 def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
     """A join of which nothing was seen yet reads the states that others keep: they cost nothing more.
 
-    One with a limit of memory of its own does not: they count, and nobody knows yet whether they fit.
+    One with limits of its own does not: they count, and nobody knows yet whether they fit. Nor does one that goes on
+    after a restart, by the tree that was chosen for it.
     """
-    new = [join for join in joins if join.written is None and not join.observed.is_enough and not join.changes]
+    new = [join for join in joins if join.is_new and join.own == Limits()]
     stored = _Stored(joins if new else ())
     for join in new:
-        if not math.isinf(join.own.memory):
-            continue
         masks = [mask for mask in stored.like(join) if mask != join.tree.mask]
         for mask in sorted(masks, key=int.bit_count, reverse=True):
             states = join.tree.states()
