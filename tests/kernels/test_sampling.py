@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+import eddyline
+from eddyline.kernels import task
+from eddyline.planner.explain import Question, explained_at_work
+from eddyline.spark.evaluate.sampling import ALL
+from eddyline.spark.explain import Question as Asked
+from eddyline.spark.join_report import join_at_work
 from eddyline.spark.observing import Observed
 from faults.in_doubt import opened
 from laws.without_spark import kernels_alone
@@ -85,3 +92,41 @@ def test_pairs_are_counted_and_looked_at_among_the_same_tuples(
             db.flush()
     told = [share for observed in seen for share in observed.selectivities.values()]
     assert told and set(told) == {1.0}
+
+
+def _clique(db: eddyline.Database, inputs: int, seed: int) -> None:
+    rng = random.Random(seed)
+    names = [f"s{at}" for at in range(inputs)]
+    for name in names:
+        db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+    conditions = " AND ".join(f"{a}.v + {b}.k = {b}.v" for a, b in combinations(names, 2))
+    windows = ", ".join(f"{name} [RANGE 9 SEC]" for name in names)
+    db.sql(f"CREATE QUERY q AS ISTREAM(SELECT s0.k FROM {windows} WHERE {conditions})")
+    for batch in (1, 2):
+        db.push({name: [(rng.randrange(9**6), rng.randrange(9**6), batch) for _ in range(12)] for name in names})
+        db.flush()
+
+
+def test_more_conditions_are_sampled_than_the_kernel_binds_in_one_statement(
+    tmp_path: Path, seed: int, seen: list[Observed]
+) -> None:
+    with kernels_alone(), opened(str(tmp_path / "db")) as db:
+        _clique(db, 14, seed)
+    assert len(seen[-1].selectivities) == 14 * 13 // 2 and not seen[-1].unsampled
+
+
+def test_a_sample_that_fails_is_told(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_rows_of = task._all_rows_of
+
+    def failing(statement: str, connection: duckdb.DuckDBPyConnection) -> Any:
+        if ALL in statement:
+            raise duckdb.BinderException("Binder Error: too deep\nand more")
+        return all_rows_of(statement, connection)
+
+    monkeypatch.setattr(task, "_all_rows_of", failing)
+    with kernels_alone(), opened(str(tmp_path / "db")) as db:
+        _clique(db, 3, seed)
+        work = join_at_work(db._core.engine, Asked("q", None, ()))  # type: ignore[arg-type]
+    assert not isinstance(work, str)
+    told = explained_at_work(work, Question(None))  # type: ignore[arg-type]
+    assert "how selective its conditions are could not be sampled: Binder Error: too deep\n" in told

@@ -15,7 +15,7 @@ from eddyline.errors import EddylineError
 from eddyline.language import parse_script
 from eddyline.log.segment import Segment
 from eddyline.planner import machine
-from eddyline.planner.explain import Question, explained
+from eddyline.planner.explain import Question, drawings, explained
 from eddyline.session.join_trees import with_join_trees
 from eddyline.spark.evaluate.batch import Log
 from eddyline.spark.observed import observed_rates
@@ -90,6 +90,16 @@ def test_limits_that_would_do_can_be_pasted() -> None:
     roomy, tight = f"SET cpu_limit = 100; EXPLAIN {JOIN};", "SET memory_limit = 1000; "
     memory = re.search(r"fits with memory_limit = ('.*?')", text(tight + roomy, a=50, b=50, c=50))
     assert memory and "no join tree" not in text(f"SET memory_limit = {memory[1]}; {roomy}", a=50, b=50, c=50)
+
+
+def test_where_both_limits_are_too_low_a_pair_is_told_that_would_do() -> None:
+    found = text(f"SET cpu_limit = 1e-9; SET memory_limit = 1; EXPLAIN {JOIN};", a=50, b=50, c=50)
+    assert "no single change would do: both limits are too low" in found
+    pair = re.search(r"fits with cpu_limit = (\S+) and memory_limit = ('.*?') together", found)
+    least = re.search(r"the least cpu that a join tree was found for is (\S+) cpu, with ", found)
+    assert pair and least and float(least[1]) <= float(pair[1])
+    begin = f"SET cpu_limit = {pair[1]}; SET memory_limit = {pair[2]}; EXPLAIN {JOIN};"
+    assert "no join tree" not in text(begin, a=50, b=50, c=50)
 
 
 @pytest.mark.parametrize("by_key", [True, False])
@@ -167,3 +177,9 @@ def test_a_database_keeps_limits(tmp_path: Path, spark: object) -> None:
         assert "within cpu_limit = 0.5 (given) and memory_limit = '2 MiB' (given)" in found
         assert "brings" not in found, "the logs tell the rates"
         assert re.search(r"├─ a +1 +10 ", found)
+
+
+def test_a_picture_of_what_does_not_fit_says_so_first() -> None:
+    step = shown(f"SET cpu_limit = 0.001; EXPLAIN {JOIN};")
+    (join,) = drawings(Question(step.plan, step.cpu_limit, step.memory_limit, step.tick_micros))
+    assert join.notes[0].startswith("no join tree fits; this one is nearest (mjoin): ")

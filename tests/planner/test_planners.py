@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from eddyline.planner.bjtree import _cheapest_pairs, find_bjtree
 from eddyline.planner.budget import Budget
+from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
@@ -385,3 +387,11 @@ def test_the_bjtree_has_states_that_can_be_stored_and_those_that_others_keep() -
     )
     assert [find_bjtree(model).tree.states() for model in models] == [[0b11], [0b110], [0b110]]
     assert [_cheapest_pairs(model).states() for model in models] == [[0b11], [0b110], [0b110]]
+
+
+def test_joined_sets_that_hold_next_to_nothing_have_sizes_to_divide_by() -> None:
+    inputs = tuple(Input(f"s{at}", 1.0, 9.0) for at in range(9))
+    conditions = [Predicate(frozenset(pair), 1e-40) for pair in combinations(range(9), 2)]
+    model = Model(JoinGraph(inputs, tuple(conditions)), Costs(1e-6, 1e-6, 1e-6, compare=1e-9))
+    assert remove_states(model, Limits(1e-9, 1e-9))[-1].tree.kind == "mjoin"
+    assert choose(model, Limits(1e-9, 1e-9)).missing is not None

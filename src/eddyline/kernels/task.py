@@ -225,11 +225,15 @@ class _InDoubt(Exception):
         self.windows = windows
 
 
+class KernelFailed(Exception):
+    """The kernel cannot answer a statement; it says why."""
+
+
 _asking = threading.Lock()
 
 
-def answered(work: Work) -> pa.Table | None:
-    """The rows of a statement that somebody asks for, in this process, and nothing is written; None if it fails."""
+def answered(work: Work) -> pa.Table:
+    """The rows of a statement that somebody asks for, in this process, and nothing is written."""
     with _asking:  # a process has one kernel
         leaves, eddies = Leaves(kernel()), Eddies(work.known)
         try:
@@ -237,8 +241,8 @@ def answered(work: Work) -> pa.Table | None:
                 for _ in filled(work, leaves, eddies):
                     pass
                 return _all_rows_of(work.statement, connection)
-        except (duckdb.Error, pa.ArrowInvalid, FunctionFailed):
-            return None
+        except (duckdb.Error, pa.ArrowInvalid) as problem:
+            raise KernelFailed(str(problem).splitlines()[0]) from problem
         finally:
             leaves.close()
 

@@ -145,19 +145,34 @@ def _state(model: Model, tree: JTree) -> str:
     return names if tree.is_leaf else f"({names})"
 
 
-def told(model: Model, choice: Choice, limits: Limits, units: Units | None = None) -> list[str]:
-    """The plan with its drawing, the others and why they lost; or what is missing."""
+@dataclass(frozen=True)
+class Shared:
+    """Limits that hold for several joins together, and what the others take of them."""
+
+    limits: Limits
+    taken: Resources
+
+
+def told(
+    model: Model, choice: Choice, limits: Limits, units: Units | None = None, shared: Shared | None = None
+) -> list[str]:
+    """The plan with its drawing, the others and why they lost; or what is missing.
+
+    With `shared`, `limits` are what is left of these. What fits is told against what is left; what does not, with what
+    the others take, against the limits that somebody can change.
+    """
     units = units or Units()
+    shared = shared or Shared(limits, Resources(0.0, 0.0))
     lines = []
     if choice.plan is not None:
         lines.append(f"{choice.plan.tree.kind}, by {choice.by}: {used_text(choice.plan.used, limits, units)}")
         lines += [f"  {line}" for line in drawn(model, choice.plan, units)]
     if choice.missing is not None:
-        lines += _missing(model, choice, choice.missing, units)
+        lines += _missing(model, choice, choice.missing, units, shared)
     if choice.is_cut:
         lines.append(CUT_SHORT)
     for other in choice.others:
-        why = _why(other.plan, choice.plan, limits, units)
+        why = _why(other.plan, choice.plan, limits, units, shared)
         lines.append(f"not {short(model, other.plan.tree)} ({other.plan.tree.kind}, by {other.by}): {why}")
     return lines
 
@@ -170,10 +185,9 @@ def _of(used: float, limit: float, unit: Amount) -> str:
     return unit(used) if math.isinf(limit) else f"{unit(used)} of {unit(limit)}"
 
 
-def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units) -> str:
-    excess = excess_text(plan.used, limits, units)
-    if excess:
-        return excess
+def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units, shared: Shared) -> str:
+    if not limits.allow(plan.used):
+        return _excess_beside(plan.used, units, shared)
     used = used_text(plan.used, limits, units)
     if chosen is None or plan.cpu >= chosen.cpu:
         return f"it fits, but needs more of the processor: {used}"
@@ -194,20 +208,37 @@ def excess_text(used: Resources, limits: Limits, units: Units) -> str:
     return ", ".join(parts)
 
 
-def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units) -> Iterator[str]:
-    nearest = missing.nearest
-    yield "no join tree fits" if choice.certain else "no join tree was found that fits"
-    yield f"nearest: {nearest.tree.kind}, {excess_text(nearest.used, missing.limits, units)}"
+def _excess_beside(used: Resources, units: Units, shared: Shared) -> str:
+    """What a plan exceeds together with the others, if there are any."""
+    excess = excess_text(used + shared.taken, shared.limits, units)
+    if shared.taken == Resources(0.0, 0.0):
+        return excess
+    return f"{units.cpu(used.cpu)} cpu, {units.memory(used.memory)} memory; with the others {excess}"
+
+
+def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units, shared: Shared) -> Iterator[str]:
+    nearest, taken = missing.nearest, shared.taken
+    beside = taken != Resources(0.0, 0.0)
+    fits, set_ = ("beside the others a join tree fits", "SET ") if beside else ("a join tree fits", "")
+    none = "no join tree fits" if choice.certain else "no join tree was found that fits"
+    others = f" beside the others, which take {units.cpu(taken.cpu)} cpu, {units.memory(taken.memory)} memory"
+    yield none + (others if beside else "")
+    yield f"nearest: {nearest.tree.kind}, {_excess_beside(nearest.used, units, shared)}"
     yield from (f"  {line}" for line in drawn(model, nearest, units))
     least = model.least
     yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"
     if missing.cpu_limit is not None:
-        yield f"a join tree fits with cpu_limit = {limit_text(missing.cpu_limit)}"
+        yield f"{fits} with {set_}cpu_limit = {limit_text(missing.cpu_limit + taken.cpu)}"
     if missing.memory_limit is not None:
-        yield f"a join tree fits with memory_limit = {units.memory_limit(missing.memory_limit)}"
+        yield f"{fits} with {set_}memory_limit = {units.memory_limit(missing.memory_limit + taken.memory)}"
+    if missing.is_both:
+        cpu, memory = limit_text(nearest.cpu + taken.cpu), units.memory_limit(nearest.memory + taken.memory)
+        yield f"{fits} with {set_}cpu_limit = {cpu} and {set_}memory_limit = {memory} together"
+        fastest = f"{units.cpu(missing.fastest.cpu)} cpu, with {units.memory(missing.fastest.memory)} memory"
+        yield f"the least cpu that a join tree was found for is {fastest}"
     if missing.windows is not None:
-        yield f"a join tree fits with windows of {missing.windows:.0%} of their length"
+        yield f"{fits} with windows of {missing.windows:.0%} of their length"
     if missing.rates is not None:
-        yield f"a join tree fits with {missing.rates:.0%} of the tuples"
-    if all(one is None for one in (missing.cpu_limit, missing.memory_limit, missing.windows, missing.rates)):
+        yield f"{fits} with {missing.rates:.0%} of the tuples"
+    if missing.is_both and missing.windows is None and missing.rates is None:
         yield "no single change would do: both limits are too low"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from eddyline.algebra.join_drawing import DrawnJoin
 from eddyline.algebra.node import Operator
 from eddyline.planner.budget import FOR_ONE, Budget
-from eddyline.planner.choice import choose
+from eddyline.planner.choice import Choice, choose
 from eddyline.planner.correlation import trade_of
-from eddyline.planner.cost import Costs, Limits, Model
-from eddyline.planner.drawing import Units, drawn, excess_text, limit_text, nodes_of, number, told, used_text
+from eddyline.planner.cost import Costs, Limits, Model, Resources
+from eddyline.planner.drawing import Shared, Units, drawn, excess_text, limit_text, nodes_of, number, told, used_text
 from eddyline.planner.machine import memory_for_joins, processors
 from eddyline.planner.multi_join import MultiJoin, multi_joins
 from eddyline.planner.plan import Plan, planned
@@ -65,7 +65,9 @@ class AtWork:
     free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
     left: Limits | None = None  # what these leave for it; None: nobody knows
     own: Limits = field(default_factory=Limits)  # those of the query, for all that its tree needs
+    limits: Limits = field(default_factory=Limits)  # for all of them together, of which that is left
     others: int = 0  # how many they are
+    taken_by_others: Resources = field(default_factory=lambda: Resources(0.0, 0.0))
     said: Sequence[str] = ()  # of the limits and of the other joins
 
 
@@ -85,14 +87,13 @@ def drawings(question: Question) -> list[DrawnJoin]:
     for join in _joins_of(question):
         model = _model_of(join)
         choice = choose(model, limits)
-        missing = choice.missing
-        plan = choice.plan if missing is None else missing.nearest
-        assert plan is not None
-        told_of = used_text(plan.used, limits, UNITS)
-        if missing is not None:
-            told_of += f"; no join tree fits, this one is nearest: {excess_text(plan.used, limits, UNITS)}"
-        notes = (f"{plan.tree.kind}, by {choice.by}: {told_of}", *(f"assumed: {one}" for one in join.assumed))
-        found.append(DrawnJoin(_heading(join), notes, nodes_of(model, plan, UNITS), missing is None))
+        plan, fits = _told_plan(choice), choice.missing is None
+        told_of = f"{plan.tree.kind}, by {choice.by}: {used_text(plan.used, limits, UNITS)}"
+        if not fits:
+            none = "no join tree fits" if choice.certain else "no join tree was found that fits"
+            told_of = f"{none}; this one is nearest ({plan.tree.kind}): {excess_text(plan.used, limits, UNITS)}"
+        notes = (told_of, *(f"assumed: {one}" for one in join.assumed))
+        found.append(DrawnJoin(_heading(join), notes, nodes_of(model, plan, UNITS), fits))
     return found
 
 
@@ -115,7 +116,18 @@ def explained_at_work(at: AtWork, question: Question) -> str:
     lines += [f"  {line}" for line in (*_measured(at), *_probed(at))]
     beside = ", beside the other joins" if at.others else ""
     lines.append(f"  by what was seen, the planner finds{beside}:")
-    return "\n".join([*lines, *_planned(at.join, *_beside(at, model, at.left or _limits_of(question)))])
+    model, limits = _beside(at, model, at.left or _limits_of(question))
+    return "\n".join([*lines, *_planned(at.join, model, limits, _shared(at, limits))])
+
+
+def _shared(at: AtWork, limits: Limits) -> Shared | None:
+    """Of each resource what all may take and the others do; its own limit holds for it alone, if that is less."""
+    if not at.others or at.left is None:
+        return None
+    cpu, memory = limits.cpu >= at.left.cpu, limits.memory >= at.left.memory
+    whole = Limits(at.limits.cpu if cpu else limits.cpu, at.limits.memory if memory else limits.memory)
+    taken = at.taken_by_others
+    return Shared(whole, Resources(taken.cpu if cpu else 0.0, taken.memory if memory else 0.0))
 
 
 def _beside(at: AtWork, model: Model, limits: Limits) -> tuple[Model, Limits]:
@@ -123,9 +135,15 @@ def _beside(at: AtWork, model: Model, limits: Limits) -> tuple[Model, Limits]:
     sharing = model.sharing(at.free)
     if at.own == Limits():
         return sharing, limits
-    plan = choose(sharing, limits).plan
-    fits = plan is not None and at.own.allow(model.of(plan.tree))
-    return (sharing, limits) if fits else (model, at.own.within(limits))
+    plan = _told_plan(choose(sharing, limits))
+    return (sharing, limits) if at.own.allow(model.of(plan.tree)) else (model, at.own.within(limits))
+
+
+def _told_plan(choice: Choice) -> Plan:
+    """The plan that was found, or the nearest."""
+    plan = choice.plan if choice.missing is None else choice.missing.nearest
+    assert plan is not None
+    return plan
 
 
 def _measured(at: AtWork) -> Iterator[str]:
@@ -193,12 +211,23 @@ def _limits(question: Question) -> Iterator[str]:
     yield f"  within cpu_limit = {cpu} ({whose[0]}) and memory_limit = '{memory}' ({whose[1]}), for this join alone"
 
 
-def _planned(join: MultiJoin, model: Model, limits: Limits) -> Iterator[str]:
+def _planned(join: MultiJoin, model: Model, limits: Limits, shared: Shared | None = None) -> Iterator[str]:
     choice = choose(model, limits)
-    lines = [*told(model, choice, limits, UNITS), *(() if choice.plan is None else _trades(model, choice.plan))]
+    lines = [
+        *told(model, choice, limits, UNITS, shared),
+        *_kept_by_others(model, choice),
+        *(() if choice.plan is None else _trades(model, choice.plan)),
+    ]
     yield from (f"  {line}" for line in lines)
     yield from (f"  assumed: {one}" for one in join.assumed)
     yield f"  {'assumed' if model.costs == ASSUMED_COSTS else 'measured'}: {_costs(model.costs)}"
+
+
+def _kept_by_others(model: Model, choice: Choice) -> Iterator[str]:
+    kept = [one.mask for one in model.kept(_told_plan(choice).tree) if one.mask in model.free]
+    if kept:
+        names = [model.graph.names(mask).replace(" ", " ⋈ ") for mask in kept]
+        yield f"not counted there is what other joins keep as well: {', '.join(names)}"
 
 
 def _trades(model: Model, plan: Plan) -> Iterator[str]:

@@ -19,6 +19,8 @@ from eddyline.errors import InvalidDefinition
 
 #: how a predicate can be looked up: by a key, in an order, or only by comparing with everything
 EQUI, BAND, THETA = "equi", "band", "theta"
+#: of a joined set; fewer tuples are none, more are too many in any case, and numbers go on to be divided by
+_LEAST_SIZE, _MOST_SIZE = 1e-100, 1e150
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class JoinGraph:
             at = lowest.bit_length() - 1
             rest = mask ^ lowest
             found = self.inputs[at].size * (self.size(rest) * self._within(at, mask) if rest else 1.0)
-            self._sizes[mask] = found
+            found = self._sizes[mask] = min(max(found, _LEAST_SIZE), _MOST_SIZE)
         return found
 
     def _within(self, at: int, mask: int) -> float:

@@ -22,6 +22,9 @@ from eddyline.planner.parts import Parts
 #: up to so many children are ordered exactly: in a millisecond, which batches have that join so many
 EXACT_CHILDREN = 8
 
+#: to divide by where a cost is below all numbers
+_NEXT_TO_NOTHING = 1e-300
+
 #: what it costs to come to a set of parts if one of them is the last
 LastStep = Callable[[int, int], float]
 
@@ -52,7 +55,7 @@ class Module:
 
     @property
     def rank(self) -> float:
-        return (self.factor - 1.0) / self.cost
+        return (self.factor - 1.0) / max(self.cost, _NEXT_TO_NOTHING)
 
     def before(self, other: Module) -> Module:
         return Module(self.factor * other.factor, self.cost + self.factor * other.cost, self.parts + other.parts)

@@ -24,6 +24,12 @@ class Shortfall:
     memory_limit: float | None  # that would do, with the processor as it is
     windows: float | None  # which part of all windows would fit
     rates: float | None  # which part of all tuples would fit
+    fastest: Plan  # the one that needs least of the processor, of those that were looked at
+
+    @property
+    def is_both(self) -> bool:
+        """Whether neither limit would do alone, so that it takes both."""
+        return self.cpu_limit is None and self.memory_limit is None
 
     @property
     def cpu_excess(self) -> float:
@@ -47,6 +53,7 @@ def shortfall(model: Model, limits: Limits, plans: Sequence[Plan]) -> Shortfall:
         min(in_time, default=None),
         _largest(model, limits, lambda graph, part: graph.scaled(windows=part)),
         _largest(model, limits, lambda graph, part: graph.scaled(rates=part)),
+        min(plans, key=lambda plan: (plan.cpu, plan.memory)),
     )
 
 

@@ -82,7 +82,12 @@ def _at_work(engine: Engine, query: Standing, join: JoinAtWork) -> AtWork:
     beside = _beside(engine, query)
     made = AtWork(join.described(), join.model(), join.tree, join.how, measured, join.probes, join.reordered)
     made = replace(made, own=join.own, said=tuple(_said(engine, query, join)))
-    return made if beside is None else replace(made, free=beside.free, left=beside.left, others=beside.others)
+    if beside is None:
+        return made
+    limits = engine.join_limits().limits
+    return replace(
+        made, free=beside.free, left=beside.left, limits=limits, others=beside.others, taken_by_others=beside.taken
+    )
 
 
 def _beside(engine: Engine, query: Standing) -> Beside | None:
@@ -100,6 +105,8 @@ def _said(engine: Engine, query: Standing, join: JoinAtWork) -> Iterator[str]:
     text = shares_text(engine, query)
     if text is not None:
         yield f"shares {text}"
+    if join.observed.unsampled:
+        yield f"how selective its conditions are could not be sampled: {join.observed.unsampled}"
 
 
 def _limits_text(allowed: Allowed, own: Limits) -> str:

@@ -55,6 +55,7 @@ class Beside:
     free: frozenset[int]
     left: Limits
     others: int
+    taken: Resources  # by the others
 
 
 class JoinsTogether:
@@ -114,7 +115,7 @@ class JoinsTogether:
         others = [member for member in members if member.name != name]
         taking = Taking(others, [joins[member.name].tree for member in others])
         (own,) = (member for member in members if member.name == name)
-        return Beside(own.free(taking.kept, own.sets()), limits.left(taking.used), len(others))
+        return Beside(own.free(taking.kept, own.sets()), limits.left(taking.used), len(others), taking.used)
 
     def _weigh(self, joins: Mapping[str, JoinAtWork], alone: set[str], since: int) -> None:
         members, limits = _members(joins, alone), self.allowed().limits

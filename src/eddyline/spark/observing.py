@@ -12,7 +12,7 @@ from eddyline.algebra.window import Scan
 from eddyline.errors import EddylineError
 from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.sheet import Sheet
-from eddyline.kernels.task import Work, answered
+from eddyline.kernels.task import KernelFailed, Work, answered
 from eddyline.planner.graph import JoinGraph, mask_of
 from eddyline.planner.multi_join import LEAST_SIZE, MultiJoin, multi_join
 from eddyline.planner.statistics import Statistics
@@ -134,6 +134,7 @@ class Observed:
     batch: Arriving = field(default_factory=lambda: Arriving(deviations=0.0))  # batches, by seconds of the streams
     nodes: dict[str, Node] = field(default_factory=dict)  # by stage
     sampled: int = 0  # in which batch a sample was last drawn
+    unsampled: str = ""  # why the last sample could not be drawn, if it could not
     turned: int = 0  # how often a condition has clearly fitted more or fewer pairs than before
 
     def see(self, view: Batch, tick_seconds: float, root: str, nodes: Mapping[str, tuple[int, float]]) -> None:
@@ -173,18 +174,19 @@ class Observed:
             asked = sampling(self.join, replace(view, frames=sheet, join=None), self.rows)  # type: ignore[arg-type]
             if asked is None or sheet.found:
                 return
-            statement = asked.frame.statement()  # type: ignore[attr-defined]
-        except Untranslatable:
+            statements = [frame.statement() for frame in asked.frames]  # type: ignore[attr-defined]
+        except Untranslatable as problem:
+            self.unsampled = str(problem)
             return
-        work = Work("", 0, root, statement, sheet.files, sheet.tables, functions=functions_of(self.join.node))
+        work = Work("", 0, root, "", sheet.files, sheet.tables, functions=functions_of(self.join.node))
         try:
-            found = answered(work)
-        except EddylineError:  # whoever answers is going to tell
+            rows = [row for each in statements for row in answered(replace(work, statement=each)).to_pylist()]
+        except (KernelFailed, EddylineError) as problem:
+            self.unsampled = str(problem)
             return
-        if found is None:
-            return
+        self.unsampled = ""
         texts, inputs = asked.texts(), len(self.join.inputs)
-        for row in found.to_pylist():
+        for row in rows:
             what, all_, fits = row[WHAT], row[ALL], row[FOUND] or 0
             if what < inputs:
                 window = window_of(self.join.inputs[what])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TypeGuard
 
 from eddyline.algebra.expression import TypedExpr
@@ -24,17 +25,19 @@ from eddyline.spark.spans import Spans
 #: so many tuples of each input are looked at, fewer if that makes so many pairs for all conditions together; from
 #: segments with so many rows at most
 _MOST_TUPLES, _LEAST_TUPLES, _PAIRS, _ROWS = 1_000, 300, 4_000_000, 100_000
+#: the kernel binds no statement that is a thousand parts deep, and each row is some ten
+_ROWS_AT_ONCE = 50
 WHAT, ALL, FOUND = "what", "all_of_them", "found"
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """A frame with a row for each input and each condition: how many there were, and how many of them fit.
+    """Frames with a row for each input and each condition: how many there were, and how many of them fit.
 
     `of` are the conditions by the numbers that the rows have; inputs have those from 0 on.
     """
 
-    frame: Frame
+    frames: tuple[Frame, ...]
     of: tuple[Condition, ...]
     drawn: dict[int, float] = field(default_factory=dict)  # by input, the rows of its log that the sample stands for
 
@@ -90,10 +93,13 @@ def sampling(join: JoinInputs, batch: Batch, rows_of: Mapping[str, float]) -> Sa
     rows_ += [_row(len(join.inputs) + number, _pairs(join, samples, lives, c)) for number, c in enumerate(asked)]
     if not rows_:
         return None
-    frame = rows_[0]
-    for row in rows_[1:]:
-        frame = frame.unionAll(row)
-    return Sampling(frame, asked, drawn)
+    return Sampling(_in_pieces(rows_), asked, drawn)
+
+
+def _in_pieces(rows: Sequence[Frame]) -> tuple[Frame, ...]:
+    """So many rows at a time as the kernel can bind in one statement."""
+    some = [rows[at : at + _ROWS_AT_ONCE] for at in range(0, len(rows), _ROWS_AT_ONCE)]
+    return tuple(reduce(lambda one, other: one.unionAll(other), piece) for piece in some)
 
 
 def is_sampled(window: Operator) -> TypeGuard[TimeWindow | HopWindow | RangeWindow | Scan]:
