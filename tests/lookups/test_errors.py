@@ -55,6 +55,13 @@ def test_definitions(tmp_path: Path, options: str, message: str, at: str, hint: 
         ("SELECT name FROM people", "people can only be looked up by key", ""),
         ("SELECT name FROM s [RANGE 5 SEC], people WHERE a = key", "people can only be looked up by key", "window"),
         (
+            "SELECT name FROM s [RANGE 5 SEC], people WHERE a = key",
+            "of one stream without a window; here",
+            "answers one",
+        ),
+        ("SELECT name FROM people", "here all of it would have to be read", "path to scan"),
+        ("SELECT name FROM s LEFT JOIN people ON a = key", "cannot have people, which is only looked up", "inner join"),
+        (
             "SELECT COUNT(*) FROM (SELECT name FROM s, people WHERE a = key) AS v [FROM NOW-3 TO NOW SLIDE 1 ROWS]",
             "come in no order",
             "window of time",
@@ -65,6 +72,12 @@ def test_definitions(tmp_path: Path, options: str, message: str, at: str, hint: 
 def test_queries(tmp_path: Path, query: str, message: str, hint: str) -> None:
     ((said, pointed, hinted),) = errors(STREAM + table(f"{FUNCTION}, key 'key'") + query + ";", tmp_path)
     assert message in said and pointed and hint in hinted, (said, pointed, hinted)
+
+
+def test_what_hints_say_is_possible(tmp_path: Path) -> None:
+    looked_up = "SELECT a, name FROM s, people WHERE a = key"
+    queries = f"SELECT name FROM ({looked_up}) AS v [RANGE 5 SEC]; SELECT name FROM s JOIN people ON a = key;"
+    assert errors(STREAM + table(f"{FUNCTION}, key 'key'") + queries, tmp_path) == []
 
 
 def test_a_key_has_a_type_that_can_be_compared(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -116,6 +116,20 @@ def test_twenty_four_inputs(by_key: bool) -> None:
     assert "no join tree fits" in tight and "a join tree fits with memory_limit = " in tight
 
 
+def test_figures_can_be_read() -> None:
+    tiny = text(f"SET cpu_limit = 1e-300; EXPLAIN {JOIN};")
+    assert "within cpu_limit = 1e-300 (given)" in tiny and "cpu is more than a million times the limit" in tiny
+    names = [f"s{at}" for at in range(12)]
+    sources = ", ".join(f"a [RANGE 9 SEC] AS {name}" for name in names)
+    where = " AND ".join(f"{one}.t + {two}.k = {two}.t" for one, two in combinations(names, 2))
+    few = text(f"EXPLAIN SELECT s0.x FROM {sources} WHERE {where};", a=100)
+    assert "⋈ s0 s1 s2 s3 … s11 (12)" in few and "≈0" in few
+    many = text(f"EXPLAIN SELECT s0.x FROM {sources};", a=100)
+    for found in (tiny, few, many):
+        assert not re.search(r"\de-[1-9]\d", found.replace("= 1e-300", "")), "less than anybody could notice"
+        assert not re.search(r"[\d,]{20}| {60}", found)
+
+
 @pytest.mark.parametrize("mode", ["ALGEBRA", "ANALYZE"])
 def test_only_explain_itself_tells_join_trees(mode: str) -> None:
     assert text(f"EXPLAIN {mode} {JOIN};") == "the plan"
@@ -138,6 +152,12 @@ def test_two_inputs_have_one_tree_only() -> None:
         ("SET disk_limit = 1", "expected TICK"),
         ("SET cpu_limit", "expected a value for cpu_limit"),
         ("CREATE QUERY q WITH (cpu_limit = 'x') AS SELECT k FROM a", "not 'x'"),
+        (
+            "CREATE QUERY q WITH (cpu_limit = 1) AS SELECT k FROM a",
+            "only a join of three inputs or more has a cpu_limit",
+        ),
+        ("CREATE QUERY q WITH (memory_limit = 1) AS SELECT k FROM a", "three inputs or more has a memory_limit"),
+        (f"CREATE QUERY q WITH (join_tree = '') AS {JOIN}", "the join tree is empty"),
         ("CREATE QUERY q WITH (cpu_limt = 1) AS SELECT k FROM a", "no setting cpu_limt"),
     ],
 )
@@ -146,6 +166,12 @@ def test_limits_that_are_none_are_refused(statement: str, message: str) -> None:
     with pytest.raises(EddylineError, match=re.escape(message)):
         for each in parse_script(f"{STREAMS} {statement};"):
             binder.bind(each.tree)
+
+
+@pytest.mark.parametrize("sql", ["SET cpu_limit TO 2", "RESET cpu_limit", "RESET memory_limit"])
+def test_other_ways_to_set_a_limit_are_told_the_right_one(sql: str) -> None:
+    hint = error(sql).hint
+    assert hint is not None and f"SET {sql.split()[1]} = DEFAULT" in hint
 
 
 def test_an_error_shows_the_place() -> None:

@@ -11,7 +11,7 @@ from eddyline.algebra.remote import Remote, asked_with, is_remote
 from eddyline.algebra.stream import StreamLookup, StreamSelect
 from eddyline.algebra.tag import TagAggregation, TagJoin
 from eddyline.algebra.window import LatestRowsWindow, RowWindow, Scan
-from eddyline.binder.lookup import not_scannable
+from eddyline.binder.lookup import not_said
 from eddyline.binder.source import Input
 from eddyline.errors import NotSupported, Position, TypeMismatch
 
@@ -80,7 +80,7 @@ def _way(table: Input, operator: StreamOp, parts: Sequence[TypedExpr]) -> Operat
         return table.operator
     for part in parts:
         _check_types(remote, part, table)
-    raise not_scannable(table.relation.alias, remote.key, table.position)
+    raise not_said(table.relation.alias, remote.key, table.position)
 
 
 def _beside(operator: StreamOp, table: Operator, parts: list[TypedExpr]) -> StreamOp:

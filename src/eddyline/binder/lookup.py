@@ -116,10 +116,21 @@ def _format(extent: Extent, values: Mapping[str, str], places: Mapping[str, Posi
     return found
 
 
-def not_scannable(table: str, key: str, position: Position | None) -> EddylineError:
-    """Why a table cannot be read in a query, which asks for all of it or does not say its key."""
+def not_said(table: str, key: str, position: Position | None) -> EddylineError:
+    """Why a table cannot be read in a query that does not say its key."""
     return InvalidDefinition(
         f"{table} can only be looked up by {key}, and this query does not say what {key} is",
         position,
         f"write WHERE … = {table}.{key} in a query over one stream without a window, or give the table a path to scan",
+    )
+
+
+def not_scannable(table: str, key: str, position: Position | None) -> EddylineError:
+    """Why a table cannot be read in a query that asks for all of it, whatever its condition says."""
+    return InvalidDefinition(
+        f"{table} can only be looked up by {key}, for the tuples of one stream without a window; "
+        "here all of it would have to be read",
+        position,
+        f"write WHERE … = {table}.{key} in a query over one stream without a window, and give that query's answers "
+        "one; or give the table a path to scan",
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from eddyline.algebra.node import Operator
 from eddyline.binder.limit import cpu_limit, memory_limit
 from eddyline.binder.position import position_of
 from eddyline.binder.revise_if import with_revise_if
@@ -71,8 +72,7 @@ def _join_tree(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     if not isinstance(value, exp.Literal) or not value.is_string:
         hint = "write it in quotes: join_tree = '((a b) c)'"
         raise InvalidDefinition("join_tree is the tree by which a join runs", position_of(value), hint)
-    joins = [inputs_of(node) for node in join_nodes(query.plan)]
-    inputs = next((inputs for inputs in joins if len(inputs) > 2), None)
+    inputs = _joined(query)
     if inputs is None:
         raise InvalidDefinition("only a join of three inputs or more has a tree", position_of(value))
     try:
@@ -82,11 +82,26 @@ def _join_tree(query: BoundQuery, value: exp.Expr) -> BoundQuery:
     return replace(query, join_tree=value.name)
 
 
+def _joined(query: BoundQuery) -> tuple[Operator, ...] | None:
+    """The inputs of the join that runs by a tree; None if there is none."""
+    joins = [inputs_of(node) for node in join_nodes(query.plan)]
+    return next((inputs for inputs in joins if len(inputs) > 2), None)
+
+
+def _of_a_join(query: BoundQuery, value: exp.Expr, name: str) -> BoundQuery:
+    if _joined(query) is None:
+        hint = "other queries take what they need"
+        raise InvalidDefinition(f"only a join of three inputs or more has a {name}", position_of(value), hint)
+    return query
+
+
 _SETTINGS: Mapping[str, Callable[[BoundQuery, exp.Expr], BoundQuery]] = {
     "priority": _priority,
     "revisions": _revisions,
     "revise_if": _revise_if,
     "join_tree": _join_tree,
-    "cpu_limit": lambda query, value: replace(query, cpu_limit=cpu_limit(value)),
-    "memory_limit": lambda query, value: replace(query, memory_limit=memory_limit(value)),
+    "cpu_limit": lambda query, value: _of_a_join(replace(query, cpu_limit=cpu_limit(value)), value, "cpu_limit"),
+    "memory_limit": lambda query, value: _of_a_join(
+        replace(query, memory_limit=memory_limit(value)), value, "memory_limit"
+    ),
 }

@@ -9,6 +9,7 @@ from eddyline.binder.asking import asking_plan, remote_of
 from eddyline.binder.grouping import has_aggregate
 from eddyline.binder.output import output_names
 from eddyline.binder.select import Select
+from eddyline.binder.source import Input
 from eddyline.errors import NotSupported
 
 #: clauses that would have to wait for the end of the stream
@@ -54,4 +55,17 @@ def _refuse_what_blocks(select: Select) -> None:
             select.refuse_blocking("an aggregate", item.node)
     for source in select.inputs:
         if source.clause.args.get("join") in ("LEFT", "RIGHT", "FULL"):
+            asked = next(
+                (each for each in select.inputs if remote_of(each) is not None and not _is_scannable(each)), None
+            )
+            if asked is not None:
+                raise NotSupported(
+                    f"an outer join cannot have {asked.relation.alias}, which is only looked up by key",
+                    source.position,
+                    "write an inner join, or give the table a path to scan and the stream a window",
+                )
             raise NotSupported("an outer join needs windows", source.position, "give the stream a window")
+
+
+def _is_scannable(table: Input) -> bool:
+    return table.extent is None or table.extent.is_scannable

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from eddyline.algebra.join_drawing import DrawnNode
 from eddyline.planner.choice import Choice
 from eddyline.planner.cost import Limits, Model, Resources
+from eddyline.planner.graph import members
 from eddyline.planner.order import Order
 from eddyline.planner.plan import Plan
 from eddyline.planner.shortfall import Shortfall
@@ -19,17 +20,28 @@ Amount = Callable[[float], str]
 #: what is said of a plan if not all was looked at that would have been
 #: what is so many times a limit is told as that, and what is nearer by how much is missing
 _TIMES = 2.0
+#: of a joined set, so many inputs are named
+_NAMED = 8
+#: beyond a million times it does not matter how many
+_MANY_TIMES = 1e6
+#: tuples, bytes, processors: less is about nothing; and numbers that are told with an exponent
+UNNOTICED, _TOO_LONG = 1e-9, 1e15
 CUT_SHORT = "the search for join trees was cut short: there may be better ones"
 
 
 def number(value: float) -> str:
-    """With three digits that count, or all before the point.
+    """With three digits that count, or all before the point unless that are too many to read; what is less than anybody
+    could notice is about nothing.
 
-    >>> number(1234567.8), number(12.345), number(0.00012345), number(0)
-    ('1,234,568', '12.3', '0.000123', '0')
+    >>> number(1234567.8), number(12.345), number(0.00012345), number(0), number(1.2e-94), number(1e20)
+    ('1,234,568', '12.3', '0.000123', '0', '≈0', '1e+20')
     """
     if math.isinf(value):
         return "∞"
+    if 0 < abs(value) < UNNOTICED:
+        return "≈0"
+    if abs(value) >= _TOO_LONG:
+        return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -95,7 +107,7 @@ def nodes_of(model: Model, plan: Plan, units: Units | None = None) -> DrawnNode:
             cost = model.node(tree.parts)
             fixed = cost.fixed + (graph.rate(tree.mask) * model.costs.answer if cpu is None else 0.0)
             children = tuple(map(child_of, [tree] * len(cost.orders), tree.children, cost.orders))
-        name, rate = graph.names(tree.mask), number(graph.rate(tree.mask))
+        name, rate = names_of(model, tree.mask), number(graph.rate(tree.mask))
         if cpu is None:
             own, share = (units.cpu(fixed), _share(fixed, plan.cpu)) if fixed else ("", 0.0)
             return DrawnNode(name, rate, cpu=own, shares=(share, 0.0), children=children)
@@ -111,6 +123,14 @@ def nodes_of(model: Model, plan: Plan, units: Units | None = None) -> DrawnNode:
         return made(child, cpu, probes)
 
     return made(plan.tree, None, ())
+
+
+def names_of(model: Model, mask: int) -> str:
+    """The inputs of a set; of many the first ones, the last one, and how many they are."""
+    names = [model.graph.inputs[at].name for at in members(mask)]
+    if len(names) <= _NAMED:
+        return " ".join(names)
+    return f"{' '.join(names[: _NAMED // 2])} … {names[-1]} ({len(names)})"
 
 
 def _share(part: float, whole: float) -> float:
@@ -141,7 +161,7 @@ def _rows(node: DrawnNode, lead: str, below: str) -> Iterator[Row]:
 
 
 def _state(model: Model, tree: JTree) -> str:
-    names = model.graph.names(tree.mask)
+    names = names_of(model, tree.mask)
     return names if tree.is_leaf else f"({names})"
 
 
@@ -182,7 +202,12 @@ def used_text(used: Resources, limits: Limits, units: Units) -> str:
 
 
 def _of(used: float, limit: float, unit: Amount) -> str:
-    return unit(used) if math.isinf(limit) else f"{unit(used)} of {unit(limit)}"
+    return unit(used) if math.isinf(limit) else f"{unit(used)} of {small(limit, unit)}"
+
+
+def small(limit: float, unit: Amount = number) -> str:
+    """A limit, which is told also if it is about nothing."""
+    return unit(limit) if limit >= UNNOTICED else f"{limit:.3g}"
 
 
 def _why(plan: Plan, chosen: Plan | None, limits: Limits, units: Units, shared: Shared) -> str:
@@ -201,7 +226,9 @@ def excess_text(used: Resources, limits: Limits, units: Units) -> str:
         ("memory", used.memory, limits.memory, units.memory),
     ):
         share = taken / limit
-        if share >= _TIMES:
+        if share > _MANY_TIMES:
+            parts.append(f"{unit(taken)} {name} is more than a million times the limit")
+        elif share >= _TIMES:
             parts.append(f"{unit(taken)} {name} is {share:,.{1 if share < 10 else 0}f} times the limit")
         elif share > 1:
             parts.append(f"{unit(taken)} {name} is {unit(taken - limit)} ({100 * (share - 1):.2g} %) above the limit")

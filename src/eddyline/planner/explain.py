@@ -14,7 +14,20 @@ from eddyline.planner.budget import FOR_ONE, Budget
 from eddyline.planner.choice import Choice, choose
 from eddyline.planner.correlation import trade_of
 from eddyline.planner.cost import Costs, Limits, Model, Resources
-from eddyline.planner.drawing import Shared, Units, drawn, excess_text, limit_text, nodes_of, number, told, used_text
+from eddyline.planner.drawing import (
+    UNNOTICED,
+    Shared,
+    Units,
+    drawn,
+    excess_text,
+    limit_text,
+    names_of,
+    nodes_of,
+    number,
+    small,
+    told,
+    used_text,
+)
 from eddyline.planner.machine import memory_for_joins, processors
 from eddyline.planner.multi_join import MultiJoin, multi_joins
 from eddyline.planner.plan import Plan, planned
@@ -208,7 +221,7 @@ def _limits_of(question: Question) -> Limits:
 def _limits(question: Question) -> Iterator[str]:
     limits = _limits_of(question)
     whose = ["the machine's" if given is None else "given" for given in (question.cpu_limit, question.memory_limit)]
-    cpu, memory = number(limits.cpu), bytes_text(limits.memory)
+    cpu, memory = small(limits.cpu), bytes_text(limits.memory)
     yield f"  within cpu_limit = {cpu} ({whose[0]}) and memory_limit = '{memory}' ({whose[1]}), for this join alone"
 
 
@@ -235,8 +248,10 @@ def _trades(model: Model, plan: Plan) -> Iterator[str]:
     """What each state that is stored takes and saves."""
     for state in plan.tree.states():
         trade = trade_of(model, plan.tree, state)
+        if abs(trade.saved) < UNNOTICED:
+            continue
         saved = f"saves {number(trade.saved)} cpu" if trade.saved >= 0 else f"costs {number(-trade.saved)} cpu"
-        yield f"storing {model.graph.names(state)} takes {bytes_text(trade.memory)} and {saved}"
+        yield f"storing {names_of(model, state)} takes {bytes_text(trade.memory)} and {saved}"
 
 
 def _costs(costs: Costs) -> str:

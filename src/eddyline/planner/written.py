@@ -32,6 +32,8 @@ def tree_written(text: str, names: Sequence[str]) -> JTree:
     stack: list[list[JTree]] = [[]]
     at = 0
     text = text.rstrip()
+    if not text:
+        raise InvalidDefinition("the join tree is empty", hint=f"write {_example(names)}, for one")
     while at < len(text):
         found = _WORD.match(text, at)
         if found is None:

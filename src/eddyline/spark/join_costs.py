@@ -32,8 +32,9 @@ class JoinCosts:
         if self._known is None:
             found = self._storage.read_json(FILE)
             fields = {field.name for field in dataclass_fields(Measured)}
-            # an earlier version may have measured something else
-            self._known = Measured(**found) if found is not None and found.keys() == fields else None
+            # an earlier version may have measured something else, or that to purge costs nothing
+            kept = found is not None and found.keys() == fields and found["purge"] > 0
+            self._known = Measured(**found) if kept and found is not None else None
         return self._known
 
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from eddyline.errors import EddylineError
 from eddyline.log.results import StageResult
 from eddyline.planner.cost import Limits, Resources
-from eddyline.planner.drawing import CUT_SHORT, excess_text, limit_text, number, used_text
+from eddyline.planner.drawing import CUT_SHORT, excess_text, limit_text, number, small, used_text
 from eddyline.planner.explain import UNITS, AtWork, Measured, bytes_limit_text, bytes_text
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_inputs import join_of
@@ -112,10 +112,10 @@ def _said(engine: Engine, query: Standing, join: JoinAtWork) -> Iterator[str]:
 def _limits_text(allowed: Allowed, own: Limits) -> str:
     whose = ["the machine's" if given is None else "given" for given in (allowed.cpu, allowed.memory)]
     limits = allowed.limits
-    text = f"within cpu_limit = {number(limits.cpu)} ({whose[0]}) and memory_limit = "
+    text = f"within cpu_limit = {small(limits.cpu)} ({whose[0]}) and memory_limit = "
     text += f"'{bytes_text(limits.memory)}' ({whose[1]}), for all joins together"
     if not math.isinf(own.cpu):
-        text += f"; its own cpu_limit is {number(own.cpu)}"
+        text += f"; its own cpu_limit is {small(own.cpu)}"
     if not math.isinf(own.memory):
         text += f"; its own memory_limit is '{bytes_text(own.memory)}'"
     return text

@@ -83,7 +83,8 @@ class StatementParser(TagParser):
             return self._spanned(parse(), first)
         if self._at_query():
             return self._query()
-        self._expected("a statement")
+        reset = "SET cpu_limit = DEFAULT and SET memory_limit = DEFAULT have the machine's limits again"
+        self._expected("a statement", hint=reset if keyword == "RESET" else None)
 
     # -- extents ------------------------------------------------------------------------------------------------------
 
@@ -362,6 +363,10 @@ class StatementParser(TagParser):
 
     def _set(self) -> syntax.SetTick | syntax.SetLimit:
         if limit := next((word for word in ("CPU_LIMIT", "MEMORY_LIMIT") if self._word(word)), None):
+            if self._is_word("TO"):
+                self._expected(
+                    "=", hint=f"write SET {limit.lower()} = …, or SET {limit.lower()} = DEFAULT for the machine's"
+                )
             self._match(TokenType.EQ)
             given = None if self._word("DEFAULT") else self._constant(f"a value for {limit.lower()}")
             return syntax.SetLimit(this=limit.lower(), value=given)
