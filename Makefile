@@ -57,7 +57,7 @@ bench-revisions: $(STAMP) ## measure corrections: upstream, downstream, auto, an
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.revisions $(BENCH)
 
-bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving objects (20 minutes; BENCH=… for less)
+bench-tags: $(STAMP) ## measure tags: the tag paper's experiments on moving objects (25 minutes; BENCH=… for less)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m bench.tags $(BENCH)

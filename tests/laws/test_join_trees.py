@@ -16,11 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import eddyline
+from eddyline.planner.cost import Costs
 from eddyline.planner.probing import Probing
+from eddyline.planner.tree import JTree
 from eddyline.planner.written import tree_written, written
 from eddyline.spark.evaluate import joining
 from eddyline.spark.evaluate.joining import cut_lives, joined_lives, state_changes
 from eddyline.spark.join_at_work import JoinAtWork
+from eddyline.spark.join_costs import JoinCosts
 from eddyline.spark.joins_together import JoinsTogether
 from laws.join_queries import joins, overlapping, random_tree
 from laws.kept_states import watched_states
@@ -119,6 +122,47 @@ def test_kernels_alone_join_by_any_tree(several: list[str], given_data: Data, ba
 def test_kernels_alone_change_their_trees(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
     with kernels_alone(), restless_trees(dice), patch.dict(os.environ, NOBODY):
         agree(several, given_data, batch_rows, [None, None])
+
+
+@contextmanager
+def prices_that_change(dice: Random) -> Iterator[list[str]]:
+    """The product decides by which tree a join runs, and when it changes, at prices that nobody has measured."""
+    changed: list[str] = []
+    change = JoinAtWork.change
+
+    def costs(of: JoinCosts, seconds: float) -> Costs:
+        upkeep = dice.choice([1e-9, 1e-3])
+        return Costs(upkeep, upkeep, dice.choice([1e-9, 1e-3]), 1e-9)
+
+    def noted(join: JoinAtWork, tree: JTree) -> None:
+        change(join, tree)
+        changed.append(written(tree, join.of.names))
+
+    with patch.object(JoinCosts, "costs", costs), patch.object(JoinAtWork, "change", noted):
+        yield changed
+
+
+def test_joins_that_decide_for_themselves_agree() -> None:
+    """Nothing but prices is given: what was seen, the planner, debts and sharing are those of the product."""
+    changes: list[str] = []
+
+    @_allowed(15)
+    @given(st.lists(joins(5), min_size=2, max_size=2), data(), st.sampled_from([1, 2]), _dice)
+    def law(several: list[str], given_data: Data, batch_rows: int, dice: Random) -> None:
+        with kernels_alone(), prices_that_change(dice) as changed, patch.dict(os.environ, NOBODY):
+            agree(several, given_data, batch_rows, [None, None])
+        changes.extend(changed)
+
+    law()
+    window = "[RANGE 6 SEC]"
+    query = (
+        f"SELECT x1.t AS p FROM s {window} AS x1, r {window} AS x2, s {window} AS x3 WHERE x1.a = x2.a AND x2.a = x3.a"
+    )
+    rows: list[dict[str, Any]] = [{"a": at % 5, "b": at, "t": at // 3} for at in range(90)]
+    others = [{"a": at % 7, "c": "x", "t": at // 3} for at in range(90)]
+    with kernels_alone(), prices_that_change(Random(5)) as changed:
+        agree([query, f"ISTREAM({query})"], Data(rows, others), 3, [None, None])
+    assert len(set(changed)) > 1, (changed, changes)
 
 
 def test_trees_are_changed() -> None:

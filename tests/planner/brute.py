@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import permutations, product
 from typing import Any, ClassVar
@@ -189,3 +190,11 @@ def prices(draw: st.DrawFn) -> Costs:
     amount = st.floats(0.01, 10.0)
     compare = draw(st.one_of(st.just(0.0), st.floats(0.001, 1.0)))
     return Costs(draw(amount), draw(amount), draw(amount), compare)
+
+
+@st.composite
+def batch_prices(draw: st.DrawFn) -> Costs:
+    """With what each batch costs whatever comes, and each answer."""
+    of_tuples, some = draw(prices()), st.sampled_from((0.0, 0.1, 3.0))
+    batch = draw(st.sampled_from((0.0, 1.0, 5.0)))
+    return replace(of_tuples, node=draw(some), step=draw(some), scan=draw(some), batch=batch, answer=draw(some))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -107,3 +108,18 @@ def test_the_clock_ends_it_at_last() -> None:
     budget = Budget.of_seconds(0.0)
     assert front_of(_model(6).within(budget), Limits()) and budget.is_cut
     assert choose(_model(12).within(Budget.of_seconds(0.0)), Limits(1e-6, 1e6)).is_cut
+
+
+def test_all_joins_get_the_same_part_of_the_budget() -> None:
+    """Half of it, however many they are: none gets less for being behind others that spend all of theirs."""
+    parts: list[float] = []
+
+    def part(budget: Budget, steps: float) -> Budget:
+        parts.append(steps)
+        made = Budget(min(steps, budget.left), of=budget)
+        made.spend(steps)
+        return made
+
+    with patch.object(Budget, "part", part):
+        divide(_joins(8, 4), Limits(), budget=Budget(80_000))
+    assert len(parts) == 8 and all(4_000 < one <= 5_000 for one in parts), parts

@@ -146,8 +146,19 @@ def test_own_limits_hold_for_one_join() -> None:
     joins = [Member("p", model, Limits(memory=inputs + 1)), Member("q", model)]
     found = divide(joins, Limits())
     assert [tree.kind for tree in found.division.trees] == ["mjoin", "bjtree"]
-    tight = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], Limits())
-    assert tight.missing is not None
+
+
+def test_who_cannot_keep_its_own_limits_has_no_say_in_what_others_get() -> None:
+    """It gets the tree that exceeds them least, and the others what is best beside it."""
+    model = _line((100.0, 100.0, 300.0), (0.01, 0.1))
+    found = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], Limits())
+    assert found.missing is None and found.beyond == {"p"}
+    assert [tree.kind for tree in found.division.trees] == ["mjoin", "bjtree"]
+    by_hand = divide([Member("p", model, Limits(memory=10.0), mjoin_of(0b111)), Member("q", model)], Limits())
+    assert by_hand.beyond == {"p"} and by_hand.division.trees == found.division.trees
+    together = Limits(memory=1000.5)
+    tight = divide([Member("p", model, Limits(memory=10.0)), Member("q", model)], together)
+    assert tight.missing is None and {tree.kind for tree in tight.division.trees} == {"mjoin"}
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -161,7 +172,7 @@ def test_own_limits_count_what_others_keep_as_well(order: tuple[int, int]) -> No
     kinds = {join.name: tree.kind for join, tree in zip(joins, found.division.trees, strict=True)}
     assert kinds == {"free": "bjtree", "limited": "mjoin"} and found.missing is None
     beyond = [replace(join, own=Limits(memory=inputs - 1)) if join.name == "limited" else join for join in joins]
-    assert divide(beyond, Limits()).missing is not None, "its inputs count, although another query reads them, too"
+    assert divide(beyond, Limits()).beyond == {"limited"}, "its inputs count, although another query reads them, too"
 
 
 def test_a_tree_that_somebody_wants_stays() -> None:
@@ -217,3 +228,28 @@ def test_a_join_of_many_inputs_fits_where_only_a_longer_search_finds_a_tree() ->
     assert front_of(model, limits) == []
     found = divide([Member("q", model)], limits)
     assert found.missing is None and limits.allow(found.division.used)
+
+
+def test_a_stream_that_is_joined_with_itself_is_kept_once() -> None:
+    """Alone, in the sums that plans are chosen from, and within the limits of the query itself."""
+    inputs = (Input("x", 10, 1000.0), Input("y", 10, 1000.0), Input("z", 1, 10.0))
+    model = Model(JoinGraph(inputs, (Predicate(frozenset({0, 2}), 0.01),)), _COSTS)
+    names: dict[int, str] = {1: "s", 2: "s", 4: "z"}
+    own = Limits(memory=1010.0)
+    joins = [Member("p", model, own, key=names.get), Member("q", model, key=names.get)]
+    for some in (joins[:1], joins):
+        trees = [mjoin_of(0b111)] * len(some)
+        assert used_by(some, trees).used.memory == 1010.0
+        found = divide(some, Limits(memory=1010.0))
+        assert found.missing is None and not found.beyond and found.division.used.memory == 1010.0
+
+
+def test_a_state_that_a_tree_has_twice_is_kept_once() -> None:
+    inputs = tuple(Input(name, 1, 100.0) for name in "abcd")
+    edges = tuple(Predicate(frozenset(pair), 0.01) for pair in ((0, 1), (2, 3), (0, 2)))
+    model = Model(JoinGraph(inputs, edges), _COSTS)
+    names: dict[int, str] = {1: "s", 2: "r", 4: "s", 8: "r", 0b11: "sr", 0b1100: "sr"}
+    both = used_by([Member("p", model, key=names.get)], [tree_of(((0, 1), (2, 3)))])
+    apart = model.of(tree_of(((0, 1), (2, 3))))
+    assert both.used.memory == pytest.approx(200 + model.graph.state(0b11)) == pytest.approx(apart.memory / 2)
+    assert both.used.cpu < apart.cpu

@@ -15,6 +15,7 @@ from eddyline.errors import EddylineError
 from eddyline.language import parse_script
 from eddyline.log.segment import Segment
 from eddyline.planner import machine
+from eddyline.planner.cost import Costs
 from eddyline.planner.explain import Question, drawings, explained
 from eddyline.session.join_trees import with_join_trees
 from eddyline.spark.evaluate.batch import Log
@@ -209,3 +210,11 @@ def test_a_picture_of_what_does_not_fit_says_so_first() -> None:
     step = shown(f"SET cpu_limit = 0.001; EXPLAIN {JOIN};")
     (join,) = drawings(Question(step.plan, step.cpu_limit, step.memory_limit, step.tick_micros))
     assert join.notes[0].startswith("no join tree fits; this one is nearest (mjoin): ")
+
+
+def test_what_was_measured_on_the_machine_is_not_assumed() -> None:
+    step = shown(f"EXPLAIN {JOIN};")
+    measured = Costs(2e-7, 1e-7, 3e-8, 1e-9, 0.01, 0.002, 1e-8, 1.0, 1e-7)
+    assert "assumed: 1 µs to insert a tuple" in with_join_trees("", step, {})
+    told = with_join_trees("", step, {}, costs=measured)
+    assert "measured: 0.2 µs to insert a tuple, 0.1 µs to purge one, 0.03 µs for a joined one" in told

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.bjtree import _cheapest_pairs, find_bjtree
 from eddyline.planner.budget import Budget
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
@@ -16,7 +17,7 @@ from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
 from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
-from eddyline.planner.order import Prices, cost_of, exact_orders, greedy_order, ranked_order
+from eddyline.planner.order import EXACT_CHILDREN, Prices, cost_of, exact_orders, greedy_order, ranked_order
 from eddyline.planner.parts import Parts
 from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, STAR, made
 from eddyline.planner.state_exchange import exchange_states
@@ -325,6 +326,67 @@ def test_a_bjtree_of_many_inputs_begins_with_what_is_compared_for_little() -> No
     found = [Predicate(frozenset({1, at}), 1 / inputs[at].size) for at in (0, *range(4, 12))]
     model = Model(JoinGraph(tuple(inputs), (*compared, *found)), Costs(1.5e-7, 1e-9, 3e-8, 3.5e-9, 0.012, 0.0036))
     assert 0b1110 in find_bjtree(model).tree.states()
+
+
+def test_jtree_finder_counts_with_the_orders_that_joins_run_by() -> None:
+    """Of many children not all orders are looked at: a limit that only the best of all would keep is not kept."""
+    some = 0
+    for seed in range(300):
+        dice = Random(seed)
+        inputs = [Input(f"S{at}", 10 ** dice.uniform(-1, 3), 10 ** dice.uniform(0, 4)) for at in range(9)]
+        pairs = [(a, b, 10 ** dice.uniform(-4, 0)) for a in range(9) for b in range(a) if dice.random() < 0.6]
+        graph = JoinGraph(tuple(inputs), tuple(Predicate(frozenset({a, b}), part) for a, b, part in pairs))
+        model = Model(graph, Costs(1e-6, 1e-6, 1e-6))
+        runs, best = (one.of(mjoin_of(graph.all)) for one in (model, Model(graph, model.costs, exact=True)))
+        if runs.cpu > 1.02 * best.cpu:
+            limits = Limits((runs.cpu * best.cpu) ** 0.5, best.memory)
+            plans = find_jtrees(model, limits)
+            assert all(limits.allow(model.of(plan.tree)) for plan in plans)
+            some += 1
+        if some == 3:
+            break
+    assert some == 3
+
+
+def test_up_to_eight_children_are_probed_in_the_best_order() -> None:
+    model = setting(8, CLIQUE)
+    tree = mjoin_of(model.graph.all)
+    assert model.of(tree) == Model(model.graph, model.costs, exact=True).of(tree)
+    assert EXACT_CHILDREN == 8
+
+
+@laws(60)
+@given(brute.graphs(least=3, most=4), brute.batch_prices(), st.data())
+def test_jtree_finder_at_the_prices_of_batches_beside_others(
+    graph: JoinGraph, costs: Costs, data: st.DataObject
+) -> None:
+    """With what others keep, and what cannot be stored: against all trees, by what the model says of each."""
+    storable = data.draw(st.one_of(st.just(-1), st.integers(0, graph.all)))
+    sets = [mask for mask in range(3, graph.all) if mask & (mask - 1) and not mask & ~storable]
+    free = frozenset(data.draw(st.lists(st.sampled_from(sets), max_size=3))) if sets else frozenset()
+    model = Model(graph, costs, free=free, storable=storable)
+    trees = (tree_of(shape) for shape in brute.trees(range(len(graph.inputs))))
+    used = [model.of(tree) for tree in trees if all(map(model.is_storable, tree.states()))]
+    costed: Costed = {at: (one.cpu, one.memory + 1e-9) for at, one in enumerate(used)}
+    limits = draw_limits(data, costed)
+    fitting = qualified(costed, limits)
+    plans = find_jtrees(model, limits)
+    assert bool(plans) == bool(fitting)
+    if plans:
+        assert plans[0].cpu == pytest.approx(min(cpu for cpu, _ in fitting.values()))
+
+
+def test_the_bjtree_has_states_that_can_be_stored_and_those_that_others_keep() -> None:
+    inputs = tuple(Input(name, 1.0, 100.0) for name in "abc")
+    edges = (Predicate(frozenset({0, 1}), 0.001), Predicate(frozenset({1, 2}), 0.01))
+    costs = Costs(1e-6, 1e-6, 1e-6)
+    models = (
+        Model(JoinGraph(inputs, edges), costs),
+        Model(JoinGraph(inputs, edges), costs, storable=0b110),
+        Model(JoinGraph(inputs, edges), costs, free=frozenset({0b110})),
+    )
+    assert [find_bjtree(model).tree.states() for model in models] == [[0b11], [0b110], [0b110]]
+    assert [_cheapest_pairs(model).states() for model in models] == [[0b11], [0b110], [0b110]]
 
 
 def test_joined_sets_that_hold_next_to_nothing_have_sizes_to_divide_by() -> None:

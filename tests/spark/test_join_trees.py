@@ -242,7 +242,9 @@ def _tree(text: str) -> Any:
 
 def test_prices_are_measured_once_and_kept(db: eddyline.Database) -> None:
     engine = _engine(db)
+    assert engine.join_costs.if_known is None, "who only asks does not wait for them"
     costs = engine.join_costs.costs(1.0)
+    assert engine.join_costs.if_known == costs
     assert 0 < costs.join < 1e-3 and 0 < costs.insert < 1e-3 and 0 < costs.compare < 1e-3
     kept = engine.storage.read_json(FILE)
     assert kept["join"] == costs.join

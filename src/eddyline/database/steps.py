@@ -277,7 +277,8 @@ class Steps:
         engine = self._core.engine
         text = analyze(engine, question) if step.what == ANALYZE else explain(engine, question)
         rates = observed_rates(engine.logs(), step.tick_micros)
-        return with_join_trees(text, step, rates, join_at_work(engine, question))
+        work, costs = join_at_work(engine, question), engine.join_costs.if_known
+        return with_join_trees(text, step, rates, work, costs)
 
     def _class_for(self, query: BoundQuery) -> QueryClass | None:
         """The class that has the shape of a query which does not stand."""

@@ -8,6 +8,7 @@ mjoin's orders, and those that begin with a pair and take the input next that co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import chain, combinations
@@ -42,19 +43,25 @@ def _pair_cost(model: Model, left: JTree, right: JTree) -> float:
 
 
 def _best(model: Model) -> JTree:
-    best: dict[int, tuple[float, JTree]] = {1 << at: (0.0, leaf(at)) for at in range(len(model.graph.inputs))}
+    """Of those with the fewest states that cannot be stored, which are taken out, the one that costs least.
+
+    What others keep costs nothing to make.
+    """
+    best: dict[int, tuple[int, float, JTree]] = {1 << at: (0, 0.0, leaf(at)) for at in range(len(model.graph.inputs))}
     for mask in range(1, model.graph.all + 1):
         if mask & (mask - 1) == 0:
             continue
-        found: tuple[float, JTree] | None = None
+        found: tuple[int, float, JTree] | None = None
+        unstored = mask != model.graph.all and not model.is_storable(mask)
         for part in halves(mask):
-            (left_cost, left), (right_cost, right) = best[part], best[mask ^ part]
-            cost = left_cost + right_cost + _pair_cost(model, left, right)
-            if found is None or cost < found[0]:
-                found = (cost, node((left, right)))
+            (left_not, left_cost, left), (right_not, right_cost, right) = best[part], best[mask ^ part]
+            cost = 0.0 if mask in model.free else left_cost + right_cost + _pair_cost(model, left, right)
+            lacking = left_not + right_not + unstored
+            if found is None or (lacking, cost) < found[:2]:
+                found = (lacking, cost, node((left, right)))
         assert found is not None
         best[mask] = found
-    return best[model.graph.all][1]
+    return best[model.graph.all][2]
 
 
 def halves(mask: int) -> Iterator[int]:
@@ -74,9 +81,18 @@ def halves(mask: int) -> Iterator[int]:
 
 
 def _added(model: Model, left: JTree, right: JTree) -> float:
-    """Of the processor, for a binary node and the state that it gives, which somebody above is going to read."""
+    """Of the processor, for a binary node and the state that it gives, which somebody above is going to read.
+
+    What others keep is nothing to make; what cannot be stored comes last.
+    """
+    joined = left.mask | right.mask
+    if joined != model.graph.all:
+        if joined in model.free:
+            return 0.0
+        if not model.is_storable(joined):
+            return math.inf
     own = _pair_cost(model, left, right) - model.upkeep(left.mask) - model.upkeep(right.mask)
-    return own + model.upkeep(left.mask | right.mask)
+    return own + model.upkeep(joined)
 
 
 def _cheapest_pairs(model: Model) -> JTree:

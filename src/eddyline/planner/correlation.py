@@ -2,9 +2,10 @@
 
 Storing an intermediate result always takes memory. It saves processor time only if to compute it again for every tuple
 that needs it costs more than to keep it up to date: only then do the two resources pull in opposite directions. Of (A ⋈
-B) ⋈ C beside the mjoin over the line A - B - C, it is so if λ_C·|S_B|·σ_BC·C_j > λ_AB·(C_i + C_d): as long as B probes
-A first (|S_A|·σ_AB ≤ |S_C|·σ_BC), no cross product is cheaper than a join, all pairs are found by keys, and batches
-have no prices of their own.
+B) ⋈ C beside the mjoin over the line A - B - C, it is so if λ_C·|S_B|·σ_BC·C_j > λ_AB·(C_i + C_d), as long as tuples of
+B probe A first (|S_A|·σ_AB ≤ |S_C|·σ_BC), no cross product is cheaper than a join, all pairs are found by keys, and
+batches have no prices of their own. If tuples of B had better begin with C, the mjoin costs less than that says;
+`trade_of`, which computes both trees, is what tells.
 """
 
 from __future__ import annotations

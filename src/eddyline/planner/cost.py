@@ -169,8 +169,8 @@ class Model:
         return replace(found, cpu=found.cpu - spared) if spared else found
 
     def sharing(self, free: frozenset[int]) -> Model:
-        """The same join where others keep these sets; what was computed is kept for both."""
-        made = replace(self, free=free)
+        """The same join where others keep these sets, too; what was computed is kept for both."""
+        made = replace(self, free=self.free | free)
         made._nodes = self._nodes
         return made
 

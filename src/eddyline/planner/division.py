@@ -11,6 +11,7 @@ have is tried in all that have it at once, as long as the whole becomes better, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,12 +42,17 @@ class Missing:
 
 @dataclass(frozen=True)
 class Divided:
-    """The division, and what is missing if it does not fit; `is_cut`: the budget was spent before all was tried."""
+    """The division, and what is missing if it does not fit; `is_cut`: the budget was spent before all was tried.
+
+    `beyond`: joins of which no tree fits into their own limits. They get one that exceeds these least, and have no say
+    in what the others get.
+    """
 
     division: Division
     limits: Limits
     missing: Missing | None = None
     is_cut: bool = False
+    beyond: frozenset[str] = frozenset()
 
 
 def divide(
@@ -55,6 +61,9 @@ def divide(
     """The best division that is found; `start` is one that there is, from which on it is tried as well."""
     budget = Budget() if budget is None else budget
     fronts = _fronts(joins, limits, start, budget)
+    beyond = _beyond(joins, fronts, start)
+    fronts = [[beyond[at]] if at in beyond else front for at, front in enumerate(fronts)]
+    joins = [join.settled(beyond[at].tree) if at in beyond else join for at, join in enumerate(joins)]
     joins = [join.within(budget) for join in joins]
     sums = sums_of(joins, fronts, budget)
     known = _known(joins)
@@ -68,17 +77,18 @@ def divide(
         key=lambda one: worth(joins, one, limits),
     )
     missing = None if holds(joins, limits, found) else _missing(joins, fronts, sums, limits, budget)
-    return Divided(found, limits, missing, budget.is_cut)
+    return Divided(found, limits, missing, budget.is_cut, frozenset(joins[at].name for at in beyond))
 
 
 # -- each for itself --------------------------------------------------------------------------------------------------
 
 
 def _fronts(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | None, budget: Budget) -> list[list[Plan]]:
-    """Of each join the plans to choose from, all with the same part of the budget."""
+    """Of each join the plans to choose from, all with the same part of the budget, and what those before have left."""
     found = []
+    reserve = budget.left * (1 - _EACH)
     for at, join in enumerate(joins):
-        share = budget.part(budget.left * _EACH / (len(joins) - at))
+        share = budget.part(share_of(budget.left, reserve, len(joins) - at))
         now = None if start is None else start[at]
         if now is not None and share.is_spent:
             found.append([planned(join.model, now)])
@@ -86,6 +96,17 @@ def _fronts(joins: Sequence[Member], limits: Limits, start: Sequence[JTree] | No
             found.append(_front(join.within(share), limits, now))
         budget.is_cut = budget.is_cut or share.is_cut
     return found
+
+
+def share_of(left: float, reserve: float, joins: int) -> float:
+    """What the next one of some joins gets of what is left, so that a reserve stays.
+
+    >>> share_of(1000.0, 500.0, 5), share_of(900.0, 500.0, 4), share_of(990.0, 500.0, 4), share_of(400.0, 500.0, 1)
+    (100.0, 100.0, 122.5, 0.0)
+    >>> share_of(math.inf, math.inf, 2)
+    inf
+    """
+    return math.inf if math.isinf(left) else max(0.0, left - reserve) / joins
 
 
 def _front(join: Member, limits: Limits, now: JTree | None) -> list[Plan]:
@@ -105,7 +126,25 @@ def _front(join: Member, limits: Limits, now: JTree | None) -> list[Plan]:
             return [further]
     every = front_of(join.model, Limits())
     fitting = [plan for plan in every if join.own.allow(plan.used)]
-    return fitting or [min(every, key=lambda plan: (join.own.strain(plan.used), plan.cpu))]
+    if not fitting and len(join.model.graph.inputs) > FEW_INPUTS:
+        further = find_plan(join.model, join.own).plan
+        fitting = [] if further is None else [further]
+    return fitting or list(every)
+
+
+def _beyond(
+    joins: Sequence[Member], fronts: Sequence[Sequence[Plan]], start: Sequence[JTree] | None
+) -> dict[int, Plan]:
+    """The joins of which no plan fits into their own limits, with the one that exceeds these least."""
+    found = {}
+    for at, (join, front) in enumerate(zip(joins, fronts, strict=True)):
+        if any(join.own.allow(plan.used) for plan in front):
+            continue
+        plans = front if start is None or join.tree is not None else [*front, planned(join.model, start[at])]
+        nearest = min(plans, key=lambda plan: (join.own.strain(plan.used), plan.cpu))
+        if not join.own.allow(nearest.used):
+            found[at] = nearest
+    return found
 
 
 # -- with states in common --------------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class Question:
     memory_limit: float | None = None
     tick_micros: int = 1_000_000
     rates: Mapping[str, float] = field(default_factory=dict)  # by their logs, tuples in a second
+    costs: Costs = ASSUMED_COSTS  # those of this machine, if they have been measured
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def explained(question: Question, said: str = NOT_RUN) -> str:
     found = []
     for join in _joins_of(question):
         found += [f"{_heading(join)}; {said}:", *_limits(question)]
-        found += _planned(join, _model_of(join), _limits_of(question))
+        found += _planned(join, _model_of(join, question), _limits_of(question))
     return "\n".join(found)
 
 
@@ -98,7 +99,7 @@ def drawings(question: Question) -> list[DrawnJoin]:
     limits = _limits_of(question)
     found = []
     for join in _joins_of(question):
-        model = _model_of(join)
+        model = _model_of(join, question)
         choice = choose(model, limits)
         plan, fits = _told_plan(choice), choice.missing is None
         told_of = f"{plan.tree.kind}, by {choice.by}: {used_text(plan.used, limits, UNITS)}"
@@ -110,8 +111,8 @@ def drawings(question: Question) -> list[DrawnJoin]:
     return found
 
 
-def _model_of(join: MultiJoin) -> Model:
-    return Model(join.graph, ASSUMED_COSTS, budget=Budget.of_steps(FOR_ONE))
+def _model_of(join: MultiJoin, question: Question) -> Model:
+    return Model(join.graph, question.costs, budget=Budget.of_steps(FOR_ONE))
 
 
 def _joins_of(question: Question) -> list[MultiJoin]:

@@ -10,13 +10,12 @@ rest counted that would be wrong: where no state fits, the mjoin may.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 
 from eddyline.errors import NotSupported
 from eddyline.planner.cost import ROUNDING, Limits, Model, Resources
 from eddyline.planner.graph import mask_of, members
-from eddyline.planner.order import EXACT_CHILDREN
 from eddyline.planner.plan import Plan, planned
 from eddyline.planner.tree import JTree, leaf, mjoin_of, node
 
@@ -42,10 +41,9 @@ def find_jtrees(model: Model, limits: Limits, every: bool = False) -> tuple[Plan
     """The qualified plans, those with the least processor time first; none if there is none.
 
     `every` gives all of them; otherwise only those that no other beats in both resources, which is much faster. Orders
-    of probes are always the best. Raises OutOfTime when the model's budget is spent.
+    of probes are those of the model: a plan that fits only by orders that nobody runs by is of no use. Raises OutOfTime
+    when the model's budget is spent.
     """
-    if not model.exact and len(model.graph.inputs) > EXACT_CHILDREN:  # else all orders are the best ones anyway
-        model = replace(model, exact=True)
     search = _Search(model, limits, every)
     plans = [planned(model, sub.tree) for sub in search.qualified()]
     return tuple(sorted((p for p in plans if limits.allow(p.used)), key=lambda plan: (plan.cpu, plan.memory)))

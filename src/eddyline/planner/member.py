@@ -30,8 +30,18 @@ class Member:
     key: Callable[[int], Hashable | None] = lambda mask: None
     more: tuple[int, ...] = ()  # sets of which somebody knows that others have them
 
+    def __post_init__(self) -> None:
+        """What a join reads twice, of a stream that is joined with itself, is kept once."""
+        twice = read_twice(self.key, len(self.model.graph.inputs))
+        if not twice <= self.model.free:
+            object.__setattr__(self, "model", self.model.sharing(twice))
+
     def within(self, budget: Budget) -> Member:
         return replace(self, model=self.model.within(budget))
+
+    def settled(self, tree: JTree) -> Member:
+        """By this tree, whatever its own limits say."""
+        return replace(self, own=_UNLIMITED, tree=tree)
 
     def free(self, kept: Collection[Hashable], masks: Iterable[int]) -> frozenset[int]:
         """Those of some sets that others keep."""
@@ -69,6 +79,22 @@ class Member:
         return reached == mask
 
 
+def read_twice(key: Callable[[int], Hashable | None], inputs: int) -> frozenset[int]:
+    """The inputs of a join that are the same as one before them.
+
+    >>> read_twice({1: "s", 2: "s", 4: "r", 8: None, 16: None}.get, 5)
+    frozenset({2})
+    """
+    seen: set[Hashable] = set()
+    found = []
+    for at in range(inputs):
+        what = key(1 << at)
+        if what is not None and what in seen:
+            found.append(1 << at)
+        seen.add(what)
+    return frozenset(found)
+
+
 _UNLIMITED = Limits()
 #: steps of a budget that it takes to see what a tree has in common with others
 _STEPS_FOR_KEYS = 4.0
@@ -101,13 +127,27 @@ class Taking:
             self.add(join, tree)
 
     def add(self, join: Member, tree: JTree) -> None:
-        masks = [one.mask for one in Model.kept(join.model, tree)]
-        beside = join.model.sharing(join.free(self.kept, masks))
+        masks = [one.mask for one in join.model.kept(tree)]
+        free = join.free(self.kept, masks)
+        beside = join.model.sharing(free | self._again(join, [mask for mask in masks if mask not in free]))
         self.parts.append(beside.of(tree))
         self.used += self.parts[-1]
         keys = (join.key(one.mask) for one in beside.kept(tree))
         self.kept.update(key for key in keys if key is not None)
         join.model.budget.spend(_STEPS_FOR_KEYS)
+
+    def _again(self, join: Member, masks: Iterable[int]) -> frozenset[int]:
+        """The states of one tree that are the same as another one of it: these are kept once, too."""
+        seen: set[Hashable] = set()
+        found: list[int] = []
+        for mask in masks:
+            key = join.key(mask) if mask & (mask - 1) else None
+            if key is None or any(not mask & ~other for other in found):
+                continue
+            if key in seen:
+                found.append(mask)
+            seen.add(key)
+        return frozenset(found)
 
 
 def used_by(joins: Sequence[Member], trees: Sequence[JTree]) -> Division:

@@ -19,8 +19,8 @@ from heapq import merge
 from eddyline.planner.graph import members
 from eddyline.planner.parts import Parts
 
-#: up to so many children are ordered exactly by the polynomial planners, too
-EXACT_CHILDREN = 6
+#: up to so many children are ordered exactly: in a millisecond, which batches have that join so many
+EXACT_CHILDREN = 8
 
 #: to divide by where a cost is below all numbers
 _NEXT_TO_NOTHING = 1e-300

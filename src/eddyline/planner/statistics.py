@@ -1,6 +1,7 @@
 """What is known of streams, tables and predicates, and what is taken where nothing is known.
 
-Until the engine counts while it runs, rates and selectivities are given by hand or assumed; whoever asks is told which.
+Of joins that run, what was counted is told here (`spark/observing.py`); of others rates are those of the streams' logs,
+if there are any. All else is assumed, and whoever asks is told what.
 """
 
 from __future__ import annotations

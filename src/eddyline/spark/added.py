@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,13 @@ class Added:
     from_slices: set[str] = field(default_factory=set)  # who was answered from slices that were kept
     by_differences: set[str] = field(default_factory=set)  # whose join was corrected by what had changed alone
     asked_again: set[str] = field(default_factory=set)  # who was to show what was withheld before
+    learned: list[Callable[[], None]] = field(default_factory=list)  # what was seen of joins, costs and look-ups
+
+    def learn(self) -> None:
+        """To be called once, when the work is not going to be tried again: what was seen twice would count twice."""
+        learned, self.learned = self.learned, []
+        for take in learned:
+            take()
 
     def as_of(self, batch: int) -> dict[str, StageResult]:
         """The same as what one batch commits."""

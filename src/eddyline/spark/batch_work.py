@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,8 @@ class BatchWork:
         return [one for taken in self._scanned.values() for one in taken]
 
     def run(self) -> Added:
-        self._failures.clear()  # it may be tried again
+        """It may be tried again. Whoever takes what comes of it has it `learn` what was seen."""
+        self._failures.clear()
         self._from_tuples.clear()
         self._remade.clear()
         self._cpu.clear()
@@ -165,7 +167,7 @@ class BatchWork:
                     remade = self._remade.get(stage.name, NOTHING)
                     result = replace(result, remade=tuple((low, high, self._number) for low, high in remade))
                     result = of_kind(stage, views[stage], result)
-                    self._means.lookups.count(stage, views[stage], result)
+                    added.learned.append(partial(self._means.lookups.count, stage, views[stage], result))
                     numbers = made.get(stage.its_numbers.name, []) if stage.counts_for_each else []
                     left = without(had.withheld, [span for spans in views[stage].looked for span in spans])
                     held = fewer((*left, *withheld.get(stage.name, ())))
@@ -179,17 +181,19 @@ class BatchWork:
                     seen[way.query.name] = views[stage]
         for name, keeper in self._keepers.items():
             added.stages.update(keeper.ended())
-            keeper.learn()
+            added.learned.append(keeper.learn)
             if keeper.choice is not None and keeper.choice.from_slices and name not in self._from_tuples:
                 added.from_slices.add(name)
-        differences.learn({name: cpu for name, cpu in self._cpu.items() if name not in self._failures})
+        spent = {name: cpu for name, cpu in self._cpu.items() if name not in self._failures}
+        added.learned.append(partial(differences.learn, spent))
         for way in self._ways:
             if way.query.join is not None and way.query.name in added.stages:
                 over = ended(way.query.join, self._had, way.stages)
                 over = [name for name in over if self._had[name].start is not None]
                 added.stages.update({name: StageResult(anew=True) for name in over})
                 if way.query.name in seen:
-                    way.query.join.see(seen[way.query.name], self._storage.root, self._nodes(way))
+                    see, view = way.query.join.see, seen[way.query.name]
+                    added.learned.append(partial(see, view, self._storage.root, self._nodes(way)))
         if self._shared is not None:  # each batch adds to a state, or ends it
             over = [name for name in self._shared.kept if name not in added.stages]
             over = [name for name in over if self._had[name].start is not None]

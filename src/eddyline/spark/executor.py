@@ -88,8 +88,7 @@ class Executor:
         )
         self.lookups = self._means.lookups
         self.lookups.refresh = self.look
-        self._storage = storage
-        self._tables = tables
+        self._storage, self._tables = storage, tables
         self._journal = Journal(storage)
         self._log = ResultLog(storage)
         self.results = self._log.load()
@@ -97,7 +96,7 @@ class Executor:
         self.taggers = Taggers()  # the continuous ones on streams; whoever changes them is writing to the logs
         self._queries: dict[str, Standing] = {}
         self.shared = SharedStates()
-        self.joins = JoinsTogether()
+        self.joins = JoinsTogether(on_trouble)
         self._on_batch, self._on_trouble = on_batch, on_trouble
         self._stopping = threading.Event()
         self.upkeep: Callable[[int], None] = lambda committed: None  # told before each batch what Spark has committed
@@ -290,6 +289,7 @@ class Executor:
         record, added = retried(
             lambda: self._recorded(work, target, batch, done, positions, entries), self._stopping, self._on_trouble
         )
+        added.learn()
         with self._guard:
             self.results.take(record)
             standing = {stage.name for query in self._queries.values() for stage in query.stages}

@@ -13,6 +13,7 @@ from eddyline.errors import EddylineError
 from eddyline.log.results import Results
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.machine import memory_for_joins, processors
+from eddyline.planner.member import read_twice
 from eddyline.planner.multi_join import MultiJoin
 from eddyline.planner.probing import Probing
 from eddyline.planner.tree import JTree, mjoin_of, tree_with
@@ -52,6 +53,7 @@ class JoinAtWork:
     own: Limits = field(default_factory=Limits)  # that hold for this join alone
     tree: JTree = field(init=False)
     observed: Observed = field(init=False)
+    adopted: bool = False  # whether it goes on by the tree that a record has
     wanted: JTree | None = None  # by which it is to run from the next batch on
     debt: float = 0.0  # what it has cost not to run by a better one
     changes: int = 0  # how often it was changed
@@ -85,6 +87,11 @@ class JoinAtWork:
         return [str(at + 1) for at in range(len(self.of.inputs))]
 
     @property
+    def is_new(self) -> bool:
+        """Whether nobody has said or chosen by which tree it runs."""
+        return self.written is None and not (self.adopted or self.changes or self.observed.is_enough)
+
+    @property
     def how(self) -> str:
         """Why it runs by its tree, in words."""
         if self.written is not None:
@@ -99,6 +106,7 @@ class JoinAtWork:
         if self.written is not None:
             return
         known = results.stages.get(self.stage.name)
+        self.adopted = known is not None
         if known is not None and known.tree:
             self.tree = self.of.storing(tree_written(known.tree, self._numbers))
         else:  # an earlier version told it by the names of states alone
@@ -153,7 +161,8 @@ class JoinAtWork:
         """The join by what was seen, at the prices of this machine."""
         batch = self.observed.batch.rate  # batches in a second
         costs = self.costs(1.0 / batch if batch else 1.0)
-        return Model(self.described().graph, costs, storable=self.of.storable)
+        free = read_twice(self.identity.key, len(self.of.inputs))
+        return Model(self.described().graph, costs, free=free, storable=self.of.storable)
 
 
 def ended(join: JoinAtWork, known: Iterable[str], stages: Sequence[Stage]) -> list[str]:

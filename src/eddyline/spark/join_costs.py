@@ -37,6 +37,11 @@ class JoinCosts:
             self._known = Measured(**found) if kept and found is not None else None
         return self._known
 
+    @property
+    def if_known(self) -> Costs | None:
+        """For batches of a second, if they were measured before: nobody waits for that who only asks."""
+        return None if self.known is None else self.costs(1.0)
+
     def costs(self, seconds_of_batch: float) -> Costs:
         """For batches that take in so many seconds of the streams."""
         with _guard:

@@ -11,17 +11,15 @@ gives up what another needs. If what is at work no longer fits, all change at on
 
 from __future__ import annotations
 
-import contextlib
-import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddyline.errors import EddylineError
 from eddyline.planner.budget import FOR_ALL, FOR_CHANGES, Budget
-from eddyline.planner.cost import Limits, Resources
+from eddyline.planner.cost import ROUNDING, Limits, Resources
 from eddyline.planner.division import Divided, Missing, divide
-from eddyline.planner.member import Division, Member, Taking, holds, used_by, worth
+from eddyline.planner.member import Division, Member, Taking, used_by, worth
 from eddyline.planner.tree import JTree, with_state
 from eddyline.spark.join_at_work import Allowed, JoinAtWork
 from eddyline.spark.join_identity import JoinedSet
@@ -63,13 +61,15 @@ class Beside:
 class JoinsTogether:
     """Asked by the thread that runs batches, before each of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_trouble: Callable[[str], None] = lambda text: None) -> None:
         self.allowed: Callable[[], Allowed] = Allowed
         self.apart = False  # True: each join as if there were no others, to measure what it costs
         self.taken: Taken | None = None
         self._debt = 0.0
         self._known: dict[str, int] = {}  # the joins, and how often something has turned out to be another for them
         self._batches = self._asked = self._pause = 0
+        self._on_trouble = on_trouble
+        self._said = ""  # of what could not be planned: once
         self._next = 0  # which of them is tried first when it is asked again
 
     def settle(self, common: Sequence[Standing], aside: Sequence[Standing] = ()) -> None:
@@ -81,18 +81,30 @@ class JoinsTogether:
         seen = {name: join for name, join in {**joins, **alone}.items() if join.observed.is_enough}
         self._batches += 1
         known = {name: join.observed.turns for name, join in seen.items()}
-        if known == self._known and self._batches < self._asked + self._pause:
+        if not self._is_due(known):
             return
         since, self._asked, self._known = self._batches - self._asked, self._batches, known
         if not seen:
             self.taken = None
             return
         began = time.monotonic()
-        # a plan that cannot be made is no reason to stop answering
-        with contextlib.suppress(EddylineError, ArithmeticError):
+        try:
             for some in [{name: join} for name, join in seen.items()] if self.apart else [seen]:
                 self._weigh(some, set(alone), since)
-        self._pause = max(_EVERY, int((time.monotonic() - began) / _PLANNING))
+            self._said = ""
+        except (EddylineError, ArithmeticError) as problem:  # no reason to stop answering, but somebody should know
+            said = f"join trees cannot be planned: {problem or type(problem).__name__}; joins go on by those they have"
+            if said != self._said:
+                self._said = said
+                self._on_trouble(said)
+        self._pause = int((time.monotonic() - began) / _PLANNING)
+
+    def _is_due(self, known: Mapping[str, int]) -> bool:
+        """At once if a join has come or gone; sooner if something has turned out to be another, but never so often that
+        planning takes more than its part of the time.
+        """
+        pause = max(_EVERY, self._pause) if known == self._known else self._pause
+        return known.keys() != self._known.keys() or self._batches >= self._asked + pause
 
     def beside(self, name: str, common: Sequence[Standing], aside: Sequence[Standing]) -> Beside:
         """What is left for a join, and what the others keep that it could read."""
@@ -110,15 +122,50 @@ class JoinsTogether:
         at_work = list(joins.values())
         now = used_by(members, [join.tree for join in at_work])
         found = divide(members, limits, now.trees, Budget.of_steps(FOR_ALL))
-        if not holds(members, limits, now):
-            self._debt = 0.0
-            better = worth(members, found.division, limits)[0] < worth(members, now, limits)[0] * (1 - _BETTER)
-            if found.missing is None or better:
-                now = self._change(at_work, range(len(at_work)), now, found.division)
-        else:
-            now = self._change_alone(members, limits, at_work, now, found.division, since)
-            now = self._change_together(members, at_work, now, found.division, since)
+        now = self._nearer(members, limits, at_work, now, found)
+        weighed = [
+            member.settled(tree) if member.name in found.beyond else member for member, tree in _of(members, now)
+        ]
+        now = self._relieved(weighed, limits, at_work, now, found.division)
+        now = self._change_alone(weighed, limits, at_work, now, found.division, since)
+        now = self._change_together(weighed, at_work, now, found.division, since)
         self.taken = _taken(members, now, found)
+
+    def _nearer(
+        self, members: Sequence[Member], limits: Limits, joins: Sequence[JoinAtWork], now: Division, found: Divided
+    ) -> Division:
+        """Joins that cannot keep their own limits: by trees that exceed these clearly less, at once."""
+        for at, member in enumerate(members):
+            tree = found.division.trees[at]
+            if member.name not in found.beyond or member.strain(tree) >= member.strain(now.trees[at]) * (1 - _BETTER):
+                continue
+            tried = used_by(members, _with(now.trees, at, tree))
+            if found.missing is None or limits.strain(tried.used) <= max(1.0, limits.strain(now.used)):
+                now = self._change(joins, [at], now, tried)
+        return now
+
+    def _relieved(
+        self, members: Sequence[Member], limits: Limits, joins: Sequence[JoinAtWork], now: Division, best: Division
+    ) -> Division:
+        """If what is at work does not fit, and something fits, or exceeds limits clearly less: that, at once.
+
+        Of all that would change only what brings it there, what costs most left first: the others wait until it pays.
+        """
+        before, after = worth(members, now, limits)[0], worth(members, best, limits)[0]
+        if before <= 1 or after > max(1.0, before * (1 - _BETTER)):
+            return now
+        self._debt = 0.0
+        changing = [at for at, tree in enumerate(best.trees) if tree != now.trees[at]]
+        prices = {at: _price(members, now, best, [at]) for at in changing}
+        budget, to = Budget.of_steps(FOR_CHANGES), best
+        weighed = [member.within(budget) for member in members]
+        for at in sorted(changing, key=lambda at: -prices[at]):
+            if budget.is_spent:
+                break
+            tried = used_by(weighed, _with(to.trees, at, now.trees[at]))
+            if worth(weighed, tried, limits)[0] <= after * (1 + ROUNDING):
+                to = tried
+        return self._change(joins, changing, now, to)
 
     def _change_alone(
         self,
@@ -142,7 +189,7 @@ class JoinsTogether:
             join, tree = joins[at], best.trees[at]
             tried = used_by(members, _with(now.trees, at, tree))
             gain = now.used.cpu - tried.used.cpu
-            if not holds(members, limits, tried):
+            if worth(members, tried, limits)[0] > worth(members, now, limits)[0] * (1 + ROUNDING):
                 continue
             if gain > _BETTER * members[at].model.of(now.trees[at]).cpu:
                 join.debt += gain * since * join.seconds_of_batch
@@ -217,18 +264,21 @@ class _Stored:
 def _begin_with_what_is_there(joins: Sequence[JoinAtWork]) -> None:
     """A join of which nothing was seen yet reads the states that others keep: they cost nothing more.
 
-    One with a limit of memory of its own does not: they count, and nobody knows yet whether they fit.
+    One with limits of its own does not: they count, and nobody knows yet whether they fit. Nor does one that goes on
+    after a restart, by the tree that was chosen for it.
     """
-    new = [join for join in joins if join.written is None and not join.observed.is_enough and not join.changes]
+    new = [join for join in joins if join.is_new and join.own == Limits()]
     stored = _Stored(joins if new else ())
     for join in new:
-        if not math.isinf(join.own.memory):
-            continue
         masks = [mask for mask in stored.like(join) if mask != join.tree.mask]
         for mask in sorted(masks, key=int.bit_count, reverse=True):
             states = join.tree.states()
             if not any(state & mask and state & ~mask and mask & ~state for state in states):
                 join.tree = join.of.storing(with_state(join.tree, mask))
+
+
+def _of(members: Sequence[Member], division: Division) -> Iterable[tuple[Member, JTree]]:
+    return zip(members, division.trees, strict=True)
 
 
 def _with(trees: Sequence[JTree], at: int, tree: JTree) -> list[JTree]:

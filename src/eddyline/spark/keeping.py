@@ -34,6 +34,7 @@ class Keeper:
     looks_back: bool = False  # whether what has passed is being answered, which slices have in them as a whole
     choice: Choice | None = None  # None: the query has not begun
     outlook: Outlook | None = None
+    idle: int | None = None  # so many rows have come, and corrected nothing
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
 
     @classmethod
@@ -86,7 +87,7 @@ class Keeper:
         self.choice = UPSTREAM_ONLY
         if self.corrections.knows(self.query.name):
             fresh = sum(segment.rows for log in view.logs.values() for segment in log.fresh)
-            self.corrections.idle(self.query.name, fresh)
+            self.idle = fresh
 
     def _kept(self, logs: Mapping[str, Log]) -> KeptSlices | None:
         """What earlier batches have kept; None if they have not, and nobody insists on it.
@@ -122,6 +123,8 @@ class Keeper:
 
     def learn(self) -> None:
         """The batch is done."""
+        if self.idle is not None:
+            self.corrections.idle(self.query.name, self.idle)
         if self.outlook is not None and self.choice is not None:
             answering, keeping = (self.seconds.get(stage.name, 0.0) for stage in (self.answering, self.stage))
             self.corrections.spent(self.query.name, self.outlook, self.choice, answering, keeping)

@@ -190,7 +190,9 @@ class Lanes:
         try:
             with self._tables.in_use() if step.reads_tables else nullcontext():
                 # before it stops reading: from here on it is known which pieces of tables it has seen
-                lane.added = retried(run, self._stopping, self._on_trouble)
+                added = retried(run, self._stopping, self._on_trouble)
+                added.learn()
+                lane.added = added
         except BaseException as problem:
             if lane.gone:
                 return

@@ -14,9 +14,10 @@ from eddyline.kernels.dialect import Untranslatable
 from eddyline.kernels.sheet import Sheet
 from eddyline.kernels.task import KernelFailed, Work, answered
 from eddyline.planner.graph import JoinGraph, mask_of
-from eddyline.planner.multi_join import MultiJoin, multi_join
+from eddyline.planner.multi_join import LEAST_SIZE, MultiJoin, multi_join
 from eddyline.planner.statistics import Statistics
 from eddyline.spark.evaluate.batch import Batch, Log
+from eddyline.spark.evaluate.holding import Held, added_by, held
 from eddyline.spark.evaluate.sampling import ALL, FOUND, WHAT, is_sampled, sampling
 from eddyline.spark.join_inputs import JoinInputs, window_of
 from eddyline.spark.spans import LOW
@@ -57,7 +58,8 @@ class Faded:
 @dataclass
 class Arriving(Faded):
     """The rate of a stream. If what comes is clearly more or less than before, and again the next time, all that was
-    before is over: to forget it little by little would take longer than it takes to change a plan.
+    before is over: to forget it little by little would take longer than it takes to change a plan. One batch that
+    covers an hour, after a pause, would else count more than all those of a second that follow.
 
     >>> stream = Arriving()
     >>> for amount in (1000, 1000, 1000, 5000, 1000, 20_000, 20_000, 20_000):
@@ -73,6 +75,8 @@ class Arriving(Faded):
     20000
     """
 
+    #: beyond so many standard deviations of a number of tuples; 0: what is counted does not come by chance
+    deviations: float = _DEVIATIONS
     #: what has come since the clock has moved last, and how far it has moved
     now: tuple[float, float] = (0.0, 0.0)
     before: float | None = None
@@ -93,7 +97,7 @@ class Arriving(Faded):
             return
         expected = came if self.before is None else self.before * seconds
         larger, smaller = max(came, expected), min(came, expected)
-        if larger <= _OTHER * smaller or larger - smaller <= _DEVIATIONS * math.sqrt(larger):
+        if larger <= _OTHER * smaller or larger - smaller <= self.deviations * math.sqrt(max(0.0, larger)):
             self.times, self.away, self.before = 0, (0.0, 0.0), self.rate
             return
         side = 1 if came > expected else -1
@@ -111,8 +115,8 @@ class Arriving(Faded):
 class Node:
     """What a node of the tree gives, and what it takes of the processor."""
 
-    given: Faded = field(default_factory=Faded)
-    cpu: Faded = field(default_factory=Faded)
+    given: Arriving = field(default_factory=Arriving)
+    cpu: Arriving = field(default_factory=lambda: Arriving(deviations=0.0))
 
 
 @dataclass
@@ -125,8 +129,9 @@ class Observed:
     streams: dict[str, Arriving] = field(default_factory=dict)  # tuples, by log
     passing: dict[int, float] = field(default_factory=dict)  # by input, the part of its stream's tuples that it takes
     selectivities: dict[str, float] = field(default_factory=dict)  # by the text of a condition
+    sizes: dict[int, Held] = field(default_factory=dict)  # by input, what its window holds of its stream
     rows: dict[str, float] = field(default_factory=dict)  # of tables
-    batch: Faded = field(default_factory=Faded)  # batches, by seconds of the streams
+    batch: Arriving = field(default_factory=lambda: Arriving(deviations=0.0))  # batches, by seconds of the streams
     nodes: dict[str, Node] = field(default_factory=dict)  # by stage
     sampled: int = 0  # in which batch a sample was last drawn
     unsampled: str = ""  # why the last sample could not be drawn, if it could not
@@ -140,6 +145,7 @@ class Observed:
         seconds = max(0, view.now.reached - view.before.reached) * tick_seconds
         self.batches += 1
         self.batch.add(1, seconds)
+        self.sizes = {at: _holding(self.sizes.get(at), now) for at, now in held(self.join, view).items()}
         for name, log in view.logs.items():
             self.streams.setdefault(name, Arriving()).add(_tuples(log), seconds)
         drifts = any(name in self.nodes and _drifts(self.nodes[name], nodes[name], seconds) for name in nodes)
@@ -158,6 +164,7 @@ class Observed:
             if tuples := _tuples(log):
                 ticks = [tick for segment in log.fresh for tick in segment.tick]
                 self.at_first[name] = tuples / ((max(ticks) - min(ticks) + 1) * tick_seconds)
+        self.sizes = held(self.join, view)
         self._sample(view, root)
 
     def _sample(self, view: Batch, root: str) -> None:
@@ -216,18 +223,26 @@ class Observed:
         return {**self.at_first, **seen}
 
     def described(self, tick_seconds: float, rates: Mapping[str, float] | None = None) -> MultiJoin:
-        """The join as the planner sees it, by what was seen; what was not is assumed, and it says so."""
+        """The join as the planner sees it, by what was seen; what was not is assumed, and it says so.
+
+        What a window holds is counted. That is another matter than how fast tuples come: a stream that pauses has a
+        window full of them. Only while a window is not yet full it is taken for as large as the rate will make it, if
+        that is more.
+        """
         known = {**(rates or {}), **self.rates()}
         statistics = Statistics(tick_seconds, known, self.rows, self.selectivities)
         made = multi_join(self.join.node, statistics)
         inputs = []
         for at, one in enumerate(made.graph.inputs):
             part, window = self.passing.get(at), window_of(self.join.inputs[at])
-            if part is not None and not isinstance(window, Scan) and one.rate > 0:
+            if part is not None and not isinstance(window, Scan):
                 log = next(op for op in window.walk() if not op.inputs)
                 stream = known.get(getattr(log, "name", ""))
-                if stream:
+                if stream and one.rate > 0:
                     one = one.scaled(stream * part / one.rate, 1.0)
+                if (holds := self.sizes.get(at)) is not None:
+                    tuples = max(holds.tuples * part, LEAST_SIZE)
+                    one = replace(one, size=tuples if holds.is_full else max(one.size, tuples))
             inputs.append(one)
         graph = JoinGraph(tuple(inputs), made.graph.predicates, made.graph.keys)
         return replace(made, graph=graph)
@@ -235,7 +250,18 @@ class Observed:
 
 def _tuples(log: Log) -> int:
     """How many more there are by a batch."""
-    return max(0, sum(s.rows - s.tags - 2 * s.minus for s in log.fresh))
+    return max(0, sum(map(added_by, log.fresh)))
+
+
+def _holding(before: Held | None, now: Held) -> Held:
+    """What a window holds, a mean with what it did, or as it is now if that is clearly another.
+
+    >>> [_holding(Held(100, True), Held(now, True)).tuples for now in (110, 10, 250)]
+    [105.0, 10, 250]
+    """
+    if before is None or max(before.tuples, now.tuples) > _OTHER * min(before.tuples, now.tuples):
+        return now
+    return Held((before.tuples + now.tuples) / 2, now.is_full)
 
 
 def _mixed(before: float | None, now: float, of: float) -> float:

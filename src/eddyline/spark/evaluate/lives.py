@@ -76,6 +76,16 @@ def living(window: Operator, batch: Batch, life: Spans) -> Spans:
     return life.mapped(lambda low, high: (max(LOW, low + grid.left - grid.step + 1), min(HIGH, high + grid.right)))
 
 
+def window_ticks(window: Operator, batch: Batch, tick: int) -> tuple[int, int] | None:
+    """The ticks of the tuples that live at one tick: of the latest window by then; None before the first."""
+    if isinstance(window, RangeWindow):
+        at = tick - tick % (window.slide or 1)
+        return (LOW if window.range is None else at - window.range), at
+    grid = grid_of(window, batch)
+    at = grid.at_or_before(min(tick, grid.last))
+    return None if at < grid.first else (at + grid.left, at + grid.right)
+
+
 def changed_life(operator: Operator, batch: Batch) -> Spans:
     """The ticks at which what the batch brings to an input lives."""
     window = window_of(operator)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.expression import Column, TypedExpr
 from eddyline.algebra.relational import WindowCrossProduct, WindowJoin
 from eddyline.algebra.schema import Schema
 from eddyline.spark.evaluate.frames import Frame, few, grouped, joined
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.expression import names_of, spark_sql
+from eddyline.spark.literal import back_quoted
 from eddyline.spark.spans import Spans
 
 Product = WindowCrossProduct | WindowJoin
@@ -125,5 +126,10 @@ def _joined(node: Product, left: Frame, right: Frame, on: list[str], first: int,
 
 def predicate_sql(predicate: TypedExpr, schema: Schema, on: list[str]) -> str:
     """The join's condition; inside it the window's own tick is that of either side."""
-    text = spark_sql(predicate, names_of(schema, [f"c{i}" for i in range(len(schema))]))
-    return text.replace(f"`{T}`", f"l{T}") if T in on else text
+    names = names_of(schema, [f"c{i}" for i in range(len(schema))])
+
+    def named(column: Column) -> str:
+        text = names(column)
+        return f"l{T}" if T in on and text == back_quoted(T) else text
+
+    return spark_sql(predicate, named)
