@@ -55,3 +55,14 @@ def test_a_join_beside_others_is_told_against_the_limit_for_all(tmp_path: Path) 
         together, for_one = re.search(pattern, text), re.search(like, beside)
         assert together is not None and for_one is not None
         assert float(for_one[1]) == pytest.approx(float(together[1]), rel=0.1)
+
+
+def test_what_a_join_reads_twice_is_not_kept_by_others(tmp_path: Path) -> None:
+    with kernels_alone(), eddyline.connect(str(tmp_path / "db"), heartbeat=None, clock=lambda: 0, pace=BUSY) as db:
+        for name in "abc":
+            db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+        windows = "a [RANGE 9 SEC] AS x, a [RANGE 9 SEC] AS y, b [RANGE 9 SEC] AS z"
+        db.sql(f"CREATE QUERY q AS ISTREAM(SELECT x.v AS p FROM {windows} WHERE x.k = y.v AND y.k = z.v)")
+        _batches(db, range(1, 6))
+        text = _explained(db, "q")
+    assert "not counted" not in text

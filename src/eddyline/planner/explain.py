@@ -28,6 +28,7 @@ from eddyline.planner.drawing import (
     told,
     used_text,
 )
+from eddyline.planner.graph import members
 from eddyline.planner.machine import memory_for_joins, processors
 from eddyline.planner.multi_join import MultiJoin, multi_joins
 from eddyline.planner.plan import Plan, planned
@@ -131,7 +132,8 @@ def explained_at_work(at: AtWork, question: Question) -> str:
     beside = ", beside the other joins" if at.others else ""
     lines.append(f"  by what was seen, the planner finds{beside}:")
     model, limits = _beside(at, model, at.left or _limits_of(question))
-    return "\n".join([*lines, *_planned(at.join, model, limits, _shared(at, limits))])
+    free = at.free & model.free
+    return "\n".join([*lines, *_planned(at.join, model, limits, _shared(at, limits), free)])
 
 
 def _shared(at: AtWork, limits: Limits) -> Shared | None:
@@ -225,11 +227,13 @@ def _limits(question: Question) -> Iterator[str]:
     yield f"  within cpu_limit = {cpu} ({whose[0]}) and memory_limit = '{memory}' ({whose[1]}), for this join alone"
 
 
-def _planned(join: MultiJoin, model: Model, limits: Limits, shared: Shared | None = None) -> Iterator[str]:
+def _planned(
+    join: MultiJoin, model: Model, limits: Limits, shared: Shared | None = None, free: frozenset[int] = frozenset()
+) -> Iterator[str]:
     choice = choose(model, limits)
     lines = [
         *told(model, choice, limits, UNITS, shared),
-        *_kept_by_others(model, choice),
+        *_kept_by_others(model, choice, free),
         *(() if choice.plan is None else _trades(model, choice.plan)),
     ]
     yield from (f"  {line}" for line in lines)
@@ -237,8 +241,10 @@ def _planned(join: MultiJoin, model: Model, limits: Limits, shared: Shared | Non
     yield f"  {'assumed' if model.costs == ASSUMED_COSTS else 'measured'}: {_costs(model.costs)}"
 
 
-def _kept_by_others(model: Model, choice: Choice) -> Iterator[str]:
-    kept = [one.mask for one in model.kept(_told_plan(choice).tree) if one.mask in model.free]
+def _kept_by_others(model: Model, choice: Choice, free: frozenset[int]) -> Iterator[str]:
+    """What the plan reads for nothing; what the join itself reads twice is not meant."""
+    free |= {1 << at for mask in free for at in members(mask)}
+    kept = [one.mask for one in model.kept(_told_plan(choice).tree) if one.mask in free]
     if kept:
         names = [model.graph.names(mask).replace(" ", " ⋈ ") for mask in kept]
         yield f"not counted there is what other joins keep as well: {', '.join(names)}"
