@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,17 +13,7 @@ from eddyline.planner.tree import tree_of
 
 from .brute import laws
 
-_LANGUAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
 _RATES, _PARTS = st.floats(0.1, 1000), st.floats(0.0001, 1)
-
-
-def test_the_example_prints_what_is_said_of_it() -> None:
-    (code,) = re.findall(r"```python\n([^`]*trade_of[^`]*)```", _LANGUAGE)
-    said = re.search(r"It prints `(.*?)`", _LANGUAGE[_LANGUAGE.index(code) :])
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code, {})
-    assert said is not None and printed.getvalue() == f"{said[1]}\n"
 
 
 @laws()
