@@ -168,7 +168,7 @@ class Observed:
         self._sample(view, root)
 
     def _sample(self, view: Batch, root: str) -> None:
-        """A few hundred tuples of each input, in this process: it takes about a twentieth of a second."""
+        """A few hundred tuples of each input, in this process: a twentieth of a second, a second for 190 conditions."""
         sheet = Sheet()
         try:
             asked = sampling(self.join, replace(view, frames=sheet, join=None), self.rows)  # type: ignore[arg-type]
