@@ -73,7 +73,21 @@ def stored_in(tree: Shape) -> frozenset[int]:
 def selectivity(graph: JoinGraph, inputs: frozenset[int]) -> float:
     """Of all predicates inside of a set, and of a key once for every input but the first."""
     found = math.prod(p.selectivity for p in graph.predicates if p.inputs <= inputs)
-    return found * math.prod(key.selectivity ** max(len(key.inputs & inputs) - 1, 0) for key in graph.keys)
+    return found * math.prod(of_key(key, inputs) for key in graph.keys)
+
+
+def of_key(key: Key, inputs: frozenset[int]) -> float:
+    """Where pairs differ: two inputs fit as often as the worst pair of the best way from one to the other; and each
+    input after the first is joined with that of those before it which it fits most often."""
+    some = sorted(key.inputs & inputs)
+    if not key.pairs:
+        return key.selectivity ** max(len(some) - 1, 0)
+    fits = {(a, b): part for one, other, part in key.pairs for a, b in ((one, other), (other, one))}
+    for way in key.inputs:
+        for a, b in product(key.inputs, repeat=2):
+            around = min(fits.get((a, way), 0.0), fits.get((way, b), 0.0))
+            fits[a, b] = max(fits.get((a, b), 0.0), around)
+    return math.prod(max(fits[at, other] for other in some[:number]) for number, at in enumerate(some) if number)
 
 
 def state_and_rate(graph: JoinGraph, tree: Shape) -> tuple[float, float]:
@@ -120,7 +134,8 @@ def probing(graph: JoinGraph, costs: Costs, start: Shape, others: Sequence[Shape
         keys = [key for key in graph.keys if key.inputs & joined and key.inputs & more]
         if all(p.kind == THETA for p in new) and not keys:
             total += tuples * size * costs.compare
-        tuples *= size * math.prod(one.selectivity for one in (*new, *keys))
+        tuples *= size * math.prod(one.selectivity for one in new)
+        tuples *= math.prod(of_key(key, joined | more) / of_key(key, joined) / of_key(key, more) for key in keys)
         total += tuples * costs.join
         joined |= more
     return total
@@ -180,8 +195,11 @@ def graphs(draw: st.DrawFn, least: int = 2, most: int = 5) -> JoinGraph:
     )
     keys = ()
     if number > 2 and draw(st.booleans()):
-        of_key = st.sets(st.integers(0, number - 1), min_size=3)
-        keys = (Key(frozenset(draw(of_key)), draw(_SELECTIVITIES)),)
+        of_several = st.sets(st.integers(0, number - 1), min_size=3)
+        some_inputs = sorted(draw(of_several))
+        ways = [(draw(st.sampled_from(some_inputs[:n])), at) for n, at in enumerate(some_inputs) if n]
+        pairs = tuple((one, at, draw(_SELECTIVITIES)) for one, at in ways) if draw(st.booleans()) else ()
+        keys = (Key(frozenset(some_inputs), draw(_SELECTIVITIES), pairs=pairs),)
     return JoinGraph(tuple(inputs), tuple(predicates), keys)
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from eddyline.algebra.expression import conjuncts
 from eddyline.algebra.printing import sql_text
 from eddyline.binder.statement import StatementBinder
 from eddyline.language import parse_script
-from eddyline.planner.graph import BAND, EQUI, THETA
+from eddyline.planner.graph import BAND, EQUI, THETA, JoinGraph, mask_of
 from eddyline.planner.multi_join import LEAST_SIZE, MultiJoin, multi_joins, width_of
+from eddyline.planner.parts import Parts
 from eddyline.planner.shapes import APART, CLIQUE, LINEAR, STAR, shape_of
 from eddyline.planner.statistics import Statistics
 from eddyline.rules import optimize
@@ -231,3 +236,27 @@ def test_widths() -> None:
     # a tick and an index, and of each input the columns that are needed
     assert [one.width for one in found.graph.inputs] == [16 + 4 + 8, 16 + 4 + 32]
     assert width_of(found.operators[0].schema) == 28
+
+
+def test_pairs_of_a_key_that_were_measured_apart_count_apart() -> None:
+    """Every pair of a and b with one key in two, and c with keys of its own for the most part: counted by hand."""
+    dice = Random(3)
+    values = [[dice.randrange(2) for _ in range(60)], [dice.randrange(2) for _ in range(60)]]
+    values.append([dice.randrange(40) for _ in range(400)])
+
+    def fits(*which: int) -> int:
+        return sum(math.prod(values[at].count(value) for at in which) for value in range(40))
+
+    def part(*which: int) -> float:
+        return fits(*which) / math.prod(len(values[at]) for at in which)
+
+    known = {"a.k = b.k": part(0, 1), "b.k = c.k": part(1, 2)}
+    statistics = Statistics(rates={"a": 1, "b": 1, "c": 1}, selectivities=known)
+    found = join(f"SELECT a.k FROM a {W}, b {W}, c {W} WHERE a.k = b.k AND b.k = c.k", statistics)
+    sizes = [len(some) for some in values]
+    inputs = tuple(replace(one, size=size) for one, size in zip(found.graph.inputs, sizes, strict=True))
+    graph = JoinGraph(inputs, found.graph.predicates, found.graph.keys)
+    for which in ((0, 1), (1, 2), (0, 2), (0, 1, 2)):
+        assert graph.size(mask_of(which)) == pytest.approx(fits(*which), rel=0.3), which
+    parts = Parts(graph, [0b101, 0b010])
+    assert parts.factor(0b01, 1) * parts.sizes[0] == pytest.approx(graph.size(0b111))

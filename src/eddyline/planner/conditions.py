@@ -126,10 +126,12 @@ def keys(conditions: list[Condition], statistics: Statistics) -> tuple[list[Key]
         if len(inputs) > 2 and len(set(inputs)) == len(inputs):
             text = " = ".join(column.label for column in sorted(group, key=lambda column: group[column]))
             known = [statistics.selectivities.get(one.text) for one in said]
-            selectivity = geometric_mean([said[0].assumed if one is None else one for one in known])
+            parts = [said[0].assumed if one is None else one for one in known]
+            selectivity = geometric_mean(parts)
+            pairs = tuple((one.sides[0], one.sides[1], part) for one, part in zip(said, parts, strict=True))
             if None in known:
                 assumed.append(f"{text} holds for {selectivity:.3g} of the pairs")
-            found.append(Key(frozenset(inputs), selectivity, text))
+            found.append(Key(frozenset(inputs), selectivity, text, pairs if len(set(parts)) > 1 else ()))
             used += said
     return found, [one for one in conditions if one not in used], assumed
 

@@ -95,11 +95,15 @@ class Key:
 
     Each of them is joined with any other, and of n inputs of a key n - 1 must fit: the part σⁿ⁻¹ of all combinations
     does, not one σ for each pair.
+
+    Of some `pairs` more fit than of others: where they were measured, the inputs are merged along them, those that fit
+    most often first, and each merge counts its own σ once it has members on both sides.
     """
 
     inputs: frozenset[int]
     selectivity: float
     text: str = ""
+    pairs: tuple[tuple[int, int, float], ...] = ()
     mask: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +111,36 @@ class Key:
         _check(self.selectivity)
         if len(self.inputs) < 3 or min(self.inputs) < 0:
             raise InvalidDefinition("a key of two inputs is a predicate")
+        for _, _, selectivity in self.pairs:
+            _check(selectivity)
+        if self.pairs and len(self.merges) != len(self.inputs) - 1:
+            raise InvalidDefinition("the pairs of a key connect all of its inputs")
+
+    @cached_property
+    def merges(self) -> tuple[tuple[int, int, float], ...]:
+        """The sets of inputs that are merged, two at a time, and the selectivity of each merge.
+
+        >>> Key(frozenset({0, 1, 2}), 0.01, pairs=((0, 1, 0.001), (1, 2, 0.1))).merges
+        ((2, 4, 0.1), (1, 6, 0.001))
+        """
+        group = {at: 1 << at for at in self.inputs}
+        found = []
+        for one, other, selectivity in sorted(self.pairs, key=lambda pair: -pair[2]):
+            left, right = group[one], group[other]
+            if left != right:
+                found.append((left, right, selectivity))
+                group |= dict.fromkeys(members(left | right), left | right)
+        return tuple(found)
+
+
+def joined_part(key: Key, one: int, other: int) -> float:
+    """The part of the combinations of two sets of tuples, each of which fits the key, that fits it as well."""
+    found = 1.0
+    for left, right, selectivity in key.merges:
+        if (one | other) & left and (one | other) & right:
+            already = bool(one & left and one & right) + bool(other & left and other & right)
+            found *= selectivity ** (1 - already)
+    return found
 
 
 @dataclass(frozen=True)
@@ -158,9 +192,10 @@ class JoinGraph:
         for predicate in self._reading[at]:
             if not predicate.mask & ~mask:
                 factor *= predicate.selectivity
+        rest = mask & ~(1 << at)
         for key in self.keys:
-            if key.mask >> at & 1 and key.mask & mask & ~(1 << at):
-                factor *= key.selectivity
+            if key.mask >> at & 1 and key.mask & rest:
+                factor *= joined_part(key, 1 << at, rest) if key.pairs else key.selectivity
         return factor
 
     def churn(self, mask: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eddyline.planner.graph import JoinGraph, members
+from eddyline.planner.graph import JoinGraph, Key, joined_part, members
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Parts:
         self._pairs: list[dict[int, float]] = [{} for _ in masks]
         self._several: list[Several] = []
         self._keys: list[tuple[int, float]] = []  # the parts that a key touches
+        self._uneven: list[Key] = []  # keys of which pairs differ
         part_of = {at: number for number, mask in enumerate(masks) for at in members(mask)}
         for predicate in graph.predicates:
             touched = {part_of[at] for at in predicate.inputs if at in part_of}
@@ -43,7 +44,10 @@ class Parts:
         for key in graph.keys:
             holding = sum({1 << part_of[at] for at in key.inputs if at in part_of})
             if holding & (holding - 1):
-                self._keys.append((holding, key.selectivity))
+                if key.pairs:
+                    self._uneven.append(key)
+                else:
+                    self._keys.append((holding, key.selectivity))
                 for part in members(holding):
                     self.indexed[part] |= holding ^ 1 << part
 
@@ -63,6 +67,8 @@ class Parts:
         for holding, selectivity in self._keys:
             if holding >> one & holding >> other & 1:
                 found *= selectivity
+        for key in self._uneven:
+            found *= joined_part(key, self.masks[one], self.masks[other])
         return found
 
     def factor(self, joined: int, part: int) -> float:
@@ -76,6 +82,10 @@ class Parts:
         for holding, selectivity in self._keys:
             if holding >> part & 1 and holding & joined:
                 found *= selectivity
+        if self._uneven:
+            inputs = sum(self.masks[other] for other in members(joined))
+            for key in self._uneven:
+                found *= joined_part(key, inputs, self.masks[part])
         return found
 
     def is_indexed(self, joined: int, part: int) -> bool:
