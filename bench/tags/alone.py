@@ -20,7 +20,7 @@ from tests.laws.without_spark import kernels_alone
 
 from bench.tags.experiments import EXPERIMENTS, Cell, Side, cells
 from bench.tags.run import western
-from bench.tags.sides import Running
+from bench.tags.sides import Running, in_one_step
 from bench.tags.workload import GRAINS, Batch, Stream
 
 
@@ -33,10 +33,9 @@ class Alone(Running):
         self.answering: list[float] = []
 
     def take(self, batch: Batch) -> None:
-        fed = self.side.feed(batch)
+        rows, tags = in_one_step(self.side.feed(batch))
         began = time.process_time()
-        for stream, rows in fed.items():
-            self.database.stream(stream).push(*(rows if isinstance(rows, tuple) else (rows,)))
+        self.database.push(rows, tags)
         between = time.process_time()
         self.database.flush()
         self.answering.append(time.process_time() - between)

@@ -13,8 +13,15 @@ import eddyline
 from bench.cpu import steady_seconds
 from bench.runs import timed
 from bench.tags.answers import different
-from bench.tags.experiments import Side
+from bench.tags.experiments import Fed, Side
 from bench.tags.workload import Batch
+
+
+def in_one_step(fed: Fed) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is pushed to all streams together, as one batch is answered: the rows, and the tags beside them."""
+    both = {stream: rows if isinstance(rows, tuple) else (rows, None) for stream, rows in fed.items()}
+    tags = {stream: beside for stream, (_, beside) in both.items() if beside is not None}
+    return {stream: rows for stream, (rows, _) in both.items()}, tags
 
 
 class Running:
@@ -31,11 +38,10 @@ class Running:
 
     def take(self, batch: Batch) -> None:
         """Push a batch and wait for all answers; what the form of the batch costs to make does not count."""
-        fed = self.side.feed(batch)
+        rows, tags = in_one_step(self.side.feed(batch))
 
         def answered() -> None:
-            for stream, rows in fed.items():
-                pushed = self.database.stream(stream).push(*(rows if isinstance(rows, tuple) else (rows,)))
+            for pushed in self.database.push(rows, tags).values():
                 if pushed.rejected:
                     raise RuntimeError(f"{self.side.name}: {pushed.rejected} rows were set aside: {self._reason()}")
             self.database.flush()
