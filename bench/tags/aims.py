@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench.tags.experiments import ALTERNATIVES, JOIN, TAG_JOIN, TAGGER
+from bench.tags.experiments import ALTERNATIVES, JOIN, STREET_JOIN, TAG_JOIN, TAGGER
 from bench.tags.workload import GRAINS
 
 Results = dict[str, Any]
@@ -67,6 +67,9 @@ def aims(results: Results) -> list[Aim]:
     for share, aim in JOIN_AIMS.items():
         value = ratio(cell_of(results, JOIN, share), "tag-aware join", "join")
         found.append(_below(f"tag-aware join ÷ join, {share} % tagged", value, aim))
+    for share, aim in JOIN_AIMS.items():  # not the paper's query, and harder
+        value = ratio(cell_of(results, STREET_JOIN, share), "tag-aware join", "join")
+        found.append(_below(f"the same on one street, {share} % tagged", value, aim))
     beside = [each["ratio"] for each in results["untagged"]]
     found.append(_below("a stream without tags ÷ before there were tags", max(beside, default=None), UNTAGGED_AIM))
     return found

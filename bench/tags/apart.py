@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.tags.experiments import JOIN, Cell, Feed, Side, cells
+from bench.tags.experiments import STREET_JOIN, Cell, Feed, Side, cells
 from bench.tags.roads import WIDTH
 from bench.tags.worker import HERE, Worker, tags_beside
 from bench.tags.workload import COLUMNS, Batch, Stream
@@ -59,7 +59,7 @@ def untagged_sides() -> list[Side]:
         return {"moving": batch.reports}
 
     one = {"moving": COLUMNS}
-    (join,) = (side for cell in cells(JOIN, 0, 0.0) for side in cell.sides if side.name == "join")
+    (join,) = (side for cell in cells(STREET_JOIN, 0, 0.0) for side in cell.sides if side.name == "join")
     window = "FROM NOW-4 TO NOW SLIDE 5 SEC"
     return [
         Side("intake", one, plain, "SELECT id FROM moving WHERE id < 0"),

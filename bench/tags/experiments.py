@@ -6,6 +6,7 @@ same question in different ways, or the same with and without tags.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,8 @@ from bench.tags.answers import Shape, joined_pairs, matched_pairs, plain_rows, t
 from bench.tags.roads import WIDTH
 from bench.tags.workload import COLUMNS, EMOTIONS, STATION, TAG_COLUMNS, TUPLE, UNTAGGED, WINDOW, Batch
 
-TAGGER, ALTERNATIVES, TAG_JOIN, JOIN = "tagger", "alternatives", "tag join", "join"
-EXPERIMENTS = (TAGGER, ALTERNATIVES, TAG_JOIN, JOIN)
+TAGGER, ALTERNATIVES, TAG_JOIN, JOIN, STREET_JOIN = "tagger", "alternatives", "tag join", "join", "street join"
+EXPERIMENTS = (TAGGER, ALTERNATIVES, TAG_JOIN, JOIN, STREET_JOIN)
 #: what is pushed to each stream: rows, and tags beside them
 Fed = Mapping[str, pa.Table | tuple[pa.Table, pa.Table | None]]
 Feed = Callable[[Batch], Fed]
@@ -69,7 +70,7 @@ def cells(name: str, share: int, cut: float) -> list[Cell]:
     if name == TAG_JOIN:
         # each report meets all of its window with a tag of the same group: they are kept few
         return [Cell(name, share, _tag_join(), tags=share, per_tick=20, part=0.1)]
-    return [Cell(name, share, _join(), tags=share)]
+    return [Cell(name, share, _join(on_a_street=name == STREET_JOIN), tags=share)]
 
 
 # -- 1: the tagger beside the selection -------------------------------------------------------------------------------
@@ -190,9 +191,29 @@ def _tag_join() -> tuple[Side, ...]:
 
     return (
         Side("without tags", streams, _halves, query, matched_pairs, nothing),
+        Side("by column", *_by_column(), plain_rows, _matching),
         # both objects, behind their stix and tags
         Side("tag join", streams, _halves_with_tags, query, matched_pairs, _matching, told_in=3),
     )
+
+
+def _by_column() -> tuple[dict[str, str], Feed, str]:
+    """The same pairs by a plain join, where each report has columns for its tag and the group of that: streams without
+    tags have no pairs at all, so beside them a tag join pays for all that it answers."""
+    columns = f"{COLUMNS}, {TAG_COLUMNS}, grp STRING"
+    names = [column.split()[0] for column in columns.split(", ")]
+    window = f"[FROM NOW-{TAG_WINDOW} TO NOW SLIDE 1 SEC]"
+    wanted = [f"{side}.{name} AS {name}{behind}" for side, behind in (("a", ""), ("b", "_right")) for name in names]
+    query = f"ISTREAM(SELECT {', '.join(wanted)} FROM a {window}, b {window} WHERE a.grp = b.grp)"
+
+    def feed(batch: Batch) -> Fed:
+        groups = pa.array([*EMOTIONS.groups, None])  # UNTAGGED is the last of them
+        return {
+            name: half.extended.append_column("grp", groups.take(pa.array(half.words % len(groups))))
+            for name, half in _in_two(batch)
+        }
+
+    return {"a": columns, "b": columns}, feed, query
 
 
 def _matching(batches: Sequence[Batch]) -> pd.DataFrame:
@@ -212,36 +233,49 @@ def _matching(batches: Sequence[Batch]) -> pd.DataFrame:
 # -- 4: the tag-aware join beside the plain one -----------------------------------------------------------------------
 
 
-def _join() -> tuple[Side, ...]:
+def _join(on_a_street: bool) -> tuple[Side, ...]:
+    """The paper's fourth query asks for objects that are near each other. `on_a_street` is ours: those on one street,
+    whom an index finds, so that there is little beside which tags could be cheap."""
     window = f"[FROM NOW-{WINDOW - 1} TO NOW SLIDE {WINDOW} SEC]"
     streams = {"a": COLUMNS, "b": COLUMNS}
     near = f"(a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y) < CAST({NEAR * NEAR:.4f} AS DOUBLE)"
+    same = "a.street = b.street AND " if on_a_street else ""
     query = (
         "SELECT a.t AS t, a.id AS id, a.x AS x, a.y AS y, b.t AS t_right, b.id AS id_right, b.x AS x_right, "
-        f"b.y AS y_right, a.street AS street FROM a {window}, b {window} WHERE a.street = b.street AND {near}"
+        f"b.y AS y_right, a.street AS street FROM a {window}, b {window} WHERE {same}{near}"
     )
 
+    def tagged(batches: Sequence[Batch]) -> pd.DataFrame:
+        found = _near(batches)
+        return found[found["street"] == found["street_right"]] if on_a_street else found
+
     def pairs(batches: Sequence[Batch]) -> pd.DataFrame:
-        return _near(batches)[["t", "id", "t_right", "id_right"]]
+        return tagged(batches)[["t", "id", "t_right", "id_right"]]
+
+    def with_tags(batches: Sequence[Batch]) -> pd.DataFrame:
+        return tagged(batches)[["t", "id", "t_right", "id_right", "tag", "tag_right"]]
 
     return (
         Side("intake", streams, _halves),
         Side("intake of tags", streams, _halves_with_tags),
         Side("join", streams, _halves, query, plain_rows, pairs),
         Side("join over tags", streams, _halves_with_tags, query, plain_rows, pairs),
-        Side("tag-aware join", streams, _halves_with_tags, f"{query} WITH TAGS", joined_pairs, _near),
+        Side("tag-aware join", streams, _halves_with_tags, f"{query} WITH TAGS", joined_pairs, with_tags),
     )
 
 
 def _near(batches: Sequence[Batch]) -> pd.DataFrame:
+    """Who is near whom in a window: partners are in the same square of the map, or in one beside it."""
     rows = reports(batches)
-    rows = rows.assign(window=-(-rows["t"] // WINDOW))
-    names = ["window", "street", "t", "id", "x", "y", "tag"]
-    left, right = (rows[rows["id"] % 2 == half][names] for half in (0, 1))
-    both = left.merge(right, on=["window", "street"], suffixes=("", "_right"))
-    across, along = both["x"] - both["x_right"], both["y"] - both["y_right"]
-    near = both[across * across + along * along < float(f"{NEAR * NEAR:.4f}")]
-    return near[["t", "id", "t_right", "id_right", "tag", "tag_right"]]
+    rows = rows.assign(window=-(-rows["t"] // WINDOW), east=rows["x"] // NEAR, north=rows["y"] // NEAR)
+    left, right = (rows[rows["id"] % 2 == half] for half in (0, 1))
+    found = []
+    for east, north in itertools.product((-1, 0, 1), repeat=2):
+        beside = right.assign(east=right["east"] + east, north=right["north"] + north)
+        both = left.merge(beside, on=["window", "east", "north"], suffixes=("", "_right"))
+        across, along = both["x"] - both["x_right"], both["y"] - both["y_right"]
+        found.append(both[across * across + along * along < float(f"{NEAR * NEAR:.4f}")])
+    return pd.concat(found)
 
 
 def _halves(batch: Batch) -> Fed:

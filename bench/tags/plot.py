@@ -28,7 +28,7 @@ def plot(results: Results, path: Path) -> bool:
     _costs(results, top[0], "Figure 11: tagger and selection", TAGGER, ("selection", "tagger"))
     _rates(results, top[1], "Figure 12: answers/s, a tag for each report", TUPLE)
     _sizes(results, top[2], "Figure 13: memory, a tag for each report", TUPLE)
-    _costs(results, top[3], "Figure 14: tag join", TAG_JOIN, ("without tags", "tag join"))
+    _costs(results, top[3], "Figure 14: tag join", TAG_JOIN, ("without tags", "by column", "tag join"))
     _costs(results, bottom[0], "Figure 15: tag-aware join and join", JOIN, ("join", "join over tags", "tag-aware join"))
     _rates(results, bottom[1], "Figure 12, a tag for all that a station hears", STATION)
     _sizes(results, bottom[2], "Figure 13, a tag for all that a station hears", STATION)

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.tags.aims import OTHERS, OURS, aims, memory, ratio
-from bench.tags.experiments import ALTERNATIVES, JOIN, TAG_JOIN, TAGGER
+from bench.tags.experiments import ALTERNATIVES, JOIN, STREET_JOIN, TAG_JOIN, TAGGER
 from bench.tags.workload import GRAINS
 
 Results = dict[str, Any]
@@ -36,9 +36,11 @@ def show(results: Results, console: Console) -> None:
     if results["peaks"]:
         console.print(_peaks(results["peaks"]))
     if by_experiment.get(TAG_JOIN):
-        console.print(_overheads("3: tag join beside no tags", by_experiment[TAG_JOIN], "tag join", "without tags"))
-    if by_experiment.get(JOIN):
-        console.print(_joins("4: tag-aware join beside join", by_experiment[JOIN]))
+        for to, what in (("without tags", "no tags"), ("by column", "a join on a column, the same pairs")):
+            console.print(_overheads(f"3: tag join beside {what}", by_experiment[TAG_JOIN], "tag join", to))
+    for name, what in ((JOIN, "near each other"), (STREET_JOIN, "near each other on one street")):
+        if by_experiment.get(name):
+            console.print(_joins(f"4: tag-aware join beside join, {what}", by_experiment[name]))
     if results["untagged"]:
         table = _table(
             "5: a stream without tags, beside the code before tags", "query", "now ÷ before", "may be off by"

@@ -13,6 +13,7 @@ from importlib import resources
 from eddyline.algebra.legibility import is_legible, looks_like_acronym
 
 
+@lru_cache(maxsize=4_096)  # contents come again and again
 def word_of(content: str) -> str:
     """A tag's content as tags are compared: without case, with single spaces.
 

@@ -236,7 +236,10 @@ def _different(*columns: Array) -> tuple[list[tuple[int, ...]], Array]:
         return [tuple(row) for row in rows.tolist()], which.ravel()
     packed = np.zeros(len(columns[0]), np.int64)
     for column, low, span in zip(columns, lows, spans, strict=True):
-        packed = packed * span + (column - low)
+        if span > 1:  # mostly all stand in the tick of their tuples, alone
+            packed *= span
+            packed += column
+            packed -= low
     used = np.zeros(math.prod(spans), bool)
     used[packed] = True
     codes = np.flatnonzero(used)

@@ -38,6 +38,7 @@ _ROWS_OF_A_GROUP = 65_536
 _PLACES = (SEQ, INDEX)
 #: what a stream's log tells of tags
 _TAGS = (MARKS, PLACES)
+_DENSE = (SEQ, *_TAGS)
 
 
 class Storage(Root):
@@ -102,6 +103,7 @@ class Storage(Root):
                 table,
                 file,
                 compression=_compressions(table.schema),
+                compression_level=_levels(table.schema),
                 use_dictionary=_worth_a_dictionary(table.schema, table),
                 write_statistics=_with_bounds(table.schema) if order is None else [order],
                 row_group_size=None if order is None else _ROWS_OF_A_GROUP,
@@ -267,6 +269,7 @@ class Storage(Root):
                     sink,
                     schema,
                     compression=_compressions(schema),
+                    compression_level=_levels(schema),
                     use_dictionary=_worth_a_dictionary(schema),
                     write_statistics=_with_bounds(schema),
                     column_encoding=_encodings(schema, False),
@@ -453,5 +456,10 @@ def _differ(field: pa.Field, rows: pa.Table | None) -> bool:
 
 def _compressions(schema: pa.Schema) -> dict[str, str]:
     """What is alike but for a number in it takes half the room this way, and no more time; what repeats in no regular
-    way, as tags on some tuples each do, takes a quarter less."""
-    return {field.name: "zstd" if is_marks(field.name) or field.name in _TAGS else "lz4" for field in schema}
+    way, as tags on some tuples each do, takes a quarter less. So do places that skip those of tags."""
+    return {field.name: "zstd" if is_marks(field.name) or field.name in _DENSE else "lz4" for field in schema}
+
+
+def _levels(schema: pa.Schema) -> dict[str, int]:
+    """A little more than the least of effort: a tenth less room in the same time."""
+    return {name: 3 for name, how in _compressions(schema).items() if how == "zstd"}

@@ -36,8 +36,8 @@ KEYS = (*_BLOCK, *_OBJECT)
 #: how objects are told from the row in front of their match, which is sorted before them
 OBJECT = "+"
 _TOLD = "_told"
-#: what objects are put in order by, and what stands in front of them
-_ORDER = ["_o0", "_o1", _TOLD, "_stix"]
+#: the place of an object in the order of all, which of its match is the first, and what stands in front of that
+_PLACED = ["_place", "_front", _TOLD, "_stix"]
 
 
 def desired_matches(node: TagMatches, batch: Batch) -> Desired | None:
@@ -177,32 +177,46 @@ def _objects(node: TagMatches, matches: Frame, tags: Frame) -> Frame:
         for side, key in enumerate((ONE_KEY, OTHER_KEY))
     ]
     met = of_side[0].unionAll(of_side[1])
-    match = f"PARTITION BY _ps, _pi, {ONE_KEY}, {OTHER_KEY}"
-    counted = met.selectExpr(
-        *("_ps", "_pi", "_px", ONE_KEY, OTHER_KEY, "_s", "_i"),
-        f"count(CASE WHEN _s = 0 THEN 1 END) OVER ({match}) AS _lefts",
-        f"count(*) OVER ({match}) AS _all",
-        *(
-            f"min(CASE WHEN _s = {side} THEN _i * 4096 + _o END) OVER ({match}) AS _o{side}"
-            for side in (0, 1)  # tags in the order in which they appear
-        ),
-        *(f"max(CASE WHEN _s = {side} THEN _t END) OVER ({match}) AS _t{side}" for side in (0, 1)),
+    match = ["_ps", "_pi", "_px", ONE_KEY, OTHER_KEY]
+    of_match = grouped(
+        met,
+        match,
+        [
+            "count(CASE WHEN _s = 0 THEN 1 END) AS _lefts",
+            "count(*) AS _all",
+            "min(CASE WHEN _s = 0 THEN _i END) AS _front",  # there is one on either side
+            *(f"min(CASE WHEN _s = {side} THEN _i * 4096 + _o END) AS _o{side}" for side in (0, 1)),
+            *(f"max(CASE WHEN _s = {side} THEN _t END) AS _t{side}" for side in (0, 1)),
+        ],
     )
     lefts = "CASE WHEN _lefts = 1 THEN '1' ELSE concat('1-', CAST(_lefts AS STRING)) END"
     last = "CAST(_all AS STRING)"
     rights = f"CASE WHEN _all = _lefts + 1 THEN {last} ELSE concat(CAST(_lefts + 1 AS STRING), '-', {last}) END"
-    return counted.selectExpr(
-        "_ps AS _k0",
-        "_pi AS _k1",
+    described = of_match.selectExpr(
+        *match,
         f"{spark_sql(node.numbered, _as_named)} AS {_MATCH}",
-        f"_px AS {T}",
-        "_s AS _k3",
-        "_i AS _k4",
-        "_o0",
-        "_o1",
+        *("_front", "_o0", "_o1"),
         # both texts are lists of one
         f"concat(substr(_t0, 1, length(_t0) - 1), ',', substr(_t1, 2)) AS {_TOLD}",
         f"concat('{STIX}', '(', {rights}, ')2|(', {lefts}, ')1') AS _stix",
+    )
+    # tags in the order in which they appear; before the values of objects are there, which take long to sort
+    order = ", ".join(["_px", "_ps", "_pi", "_o0", "_o1", _MATCH, "_s", "_i"])
+    return (
+        met.select(*match, "_s", "_i")
+        .join(described, match)
+        .selectExpr(
+            "_ps AS _k0",
+            "_pi AS _k1",
+            _MATCH,
+            f"_px AS {T}",
+            "_s AS _k3",
+            "_i AS _k4",
+            f"row_number() OVER (ORDER BY {order}) AS _place",
+            "_front",
+            _TOLD,
+            "_stix",
+        )
     )
 
 
@@ -214,12 +228,12 @@ def _with_values(objects: Frame, sides: list[Frame], widths: list[int]) -> Frame
         here = objects.where(f"_k3 = {number}").join(values, "_k4")
         own = [f"_v{i}" for i in range(width)]
         offset = 0 if number == 0 else widths[0]
-        found.append(here.selectExpr(T, *KEYS, *_ORDER, *(f"{name} AS c{i + offset}" for i, name in enumerate(own))))
+        found.append(here.selectExpr(T, *KEYS, *_PLACED, *(f"{name} AS c{i + offset}" for i, name in enumerate(own))))
     both = found[0].unionByName(found[1], allowMissingColumns=True)
     columns = columns_of(sum(widths))
     width = sum(widths)
     return both.selectExpr(
-        T, *KEYS, *_ORDER, *columns, f"CAST(NULL AS STRING) AS c{width}", f"'{OBJECT}' AS c{width + 1}"
+        T, *KEYS, *_PLACED, *columns, f"CAST(NULL AS STRING) AS c{width}", f"'{OBJECT}' AS c{width + 1}"
     )
 
 
@@ -232,7 +246,7 @@ def matches_difference(desired: Desired, said: Said) -> Frame:
     columns, keys = columns_of(desired.width), list(KEYS)
     kind = columns[-1]
     if said.rows is None:
-        return _sent(desired.rows, columns, said.count)
+        return _sent(desired.rows, columns, f"{said.count}L + _place")
     old = grouped(said.rows.where(f"{kind} = '{OBJECT}'"), [INDEX, TICK, *keys, *columns], [NET]).where(f"{DIFF} > 0")
     known = old.selectExpr(*keys, f"{INDEX} AS _was")
     beside = desired.rows.join(known, keys, "left")
@@ -241,17 +255,16 @@ def matches_difference(desired: Desired, said: Said) -> Frame:
     gone = old.selectExpr(INDEX, TICK, *keys, *columns, f"-1 AS {DIFF}")
     changed = grouped(kept.unionAll(gone), [INDEX, TICK, *keys, *columns], [NET]).where(f"{DIFF} <> 0")
     ours = [INDEX, TICK, DIFF, *keys, *columns]
-    return changed.select(*ours).unionAll(_sent(judged.where("_again"), columns, said.count).select(*ours))
+    next_ = f"{said.count}L + row_number() OVER (ORDER BY _place)"
+    return changed.select(*ours).unionAll(_sent(judged.where("_again"), columns, next_).select(*ours))
 
 
-def _sent(rows: Frame, columns: list[str], count: int) -> Frame:
-    """Matches that are sent, with the next indexes; the row of a stix and its tags has that of the first object."""
-    order = ", ".join([T, *_WHO, "_o0", "_o1", _MATCH, *_OBJECT])
-    numbered = rows.selectExpr("*", f"CAST({count}L + row_number() OVER (ORDER BY {order}) AS BIGINT) AS {INDEX}")
+def _sent(rows: Frame, columns: list[str], number: str) -> Frame:
+    """Matches that are sent, with their indexes; the row of a stix and its tags has that of the first object."""
+    numbered = rows.selectExpr("*", f"CAST({number} AS BIGINT) AS {INDEX}")
     objects = numbered.selectExpr(INDEX, f"{T} AS {TICK}", f"1 AS {DIFF}", *KEYS, *columns)
-    first = grouped(numbered, [T, *_BLOCK, _TOLD, "_stix"], [f"min({INDEX}) AS {INDEX}"])
     marks, kind = columns[-2:]
-    fronts = first.selectExpr(
+    fronts = numbered.where("_k3 = 0 AND _k4 = _front").selectExpr(
         INDEX,
         f"{T} AS {TICK}",
         f"1 AS {DIFF}",
