@@ -72,8 +72,11 @@ class Running:
         if self._query is None:
             return 0
         assert self.side.right is not None
-        rows = int(pc.sum(self._query.to_arrow().column("_diff")).as_py() or 0)
-        return abs(rows - self.side.told_in * len(self.side.right(self._taken)))
+        return abs(self.told() - self.side.told_in * len(self.side.right(self._taken)))
+
+    def told(self) -> int:
+        """Rows that stand of the answer."""
+        return int(pc.sum(self._query.to_arrow().column("_diff")).as_py() or 0)
 
     def _close_tick(self) -> None:
         self.database.advance(int(self._taken[-1].column("t")[-1]), closed=True)
