@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from bench.tags import untagged
 from bench.tags.answers import different
+from bench.tags.apart import untagged_sides
 from bench.tags.experiments import EXPERIMENTS, TAGGER, Cell, Side, cells, reports
 from bench.tags.roads import WIDTH, Traffic
 from bench.tags.workload import COLUMNS, GRAINS, STATION, UNTAGGED, Batch, Stream
 
+from eddyline.log.segment import TAG
 from eddyline.session.session import Session
 
 
@@ -101,3 +105,16 @@ def test_the_tagger_and_the_selection_take_the_same_reports() -> None:
     _, selection, tagger = cell.sides
     assert selection.right is not None and tagger.right is not None
     assert len(selection.right(batches)) == (tagger.right(batches)["tag"] != "").sum()
+
+
+def test_what_is_done_for_tags_is_done_twice_on_one_side(tmp_path: Path) -> None:
+    side = next(each for each in untagged_sides() if each.name == "selection")
+    spent = untagged.measured(side, rows=300, settle=1, batches=2, folder=tmp_path)
+    assert {name: len(seconds) for name, seconds in spent.items()} == {untagged.ONCE: 2, untagged.TWICE: 2}
+    written = {
+        name: {
+            column for file in (tmp_path / name / "streams").rglob("*.parquet") for column in pq.read_schema(file).names
+        }
+        for name in spent
+    }
+    assert written[untagged.TWICE] - written[untagged.ONCE] == {f"{TAG}_again"}
