@@ -15,6 +15,8 @@ from rich.console import Console
 from bench.joins.changing import changing
 from bench.joins.changing_report import plot_changing, show_changing
 from bench.joins.correlation import correlation
+from bench.joins.looking_up import LOOKING_UP, looking_up
+from bench.joins.looking_up_report import plot_looking_up, show_looking_up
 from bench.joins.planning import exponents, success, times
 from bench.joins.report import plot, plot_correlation, show, show_correlation
 from bench.joins.running import running
@@ -43,7 +45,9 @@ def numbers(text: str) -> list[int]:
 
 #: what there is to measure
 PLANNING, CORRELATION, RUNNING, CHANGING, VERSUS = "planning", "correlation", "running", "changing", "versus"
-PARTS = (PLANNING, CORRELATION, RUNNING, CHANGING, VERSUS)
+PARTS = (PLANNING, CORRELATION, RUNNING, CHANGING, LOOKING_UP, VERSUS)
+#: whose answers are compared
+COMPARED = (RUNNING, CHANGING, LOOKING_UP, VERSUS)
 
 
 def words(text: str) -> list[str]:
@@ -76,6 +80,10 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     turns.add_argument("--window", type=int, default=4_000, help="tuples in a window of the triangle")
     turns.add_argument("--before", type=int, default=10, help="seconds before the change")
     turns.add_argument("--behind", type=int, default=20, help="seconds behind it")
+    table = parser.add_argument_group(LOOKING_UP)
+    table.add_argument("--keys", type=int, default=1_000_000, help="of the slow table")
+    table.add_argument("--calls", type=int, default=5_000, help="tuples in a push; and a five hundredth of them")
+    table.add_argument("--pushes", type=int, default=20, help="two in a second")
     sides = parser.add_argument_group(VERSUS)
     sides.add_argument("--lines", type=numbers, default=[3, 5, 8, 12], help="streams of the joins")
     sides.add_argument("--rate", type=int, default=1_000, help="tuples in a second of each stream")
@@ -130,6 +138,12 @@ def changed(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     return {"changing": ran}
 
 
+def looked_up(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    with console.status("look-ups") as status, tempfile.TemporaryDirectory() as folder:
+        ran = looking_up(options.keys, options.calls, options.pushes, Path(folder), status.update)
+    return {LOOKING_UP: ran}
+
+
 def beside(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     number, sides, patience = max(1, options.time // SPAN), options.beside, options.patience
     with console.status("beside others") as status, tempfile.TemporaryDirectory() as folder:
@@ -146,15 +160,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         CORRELATION: (correlated, show_correlation, plot_correlation),
         RUNNING: (run_joins, show_running, plot_running),
         CHANGING: (changed, show_changing, plot_changing),
+        LOOKING_UP: (looked_up, show_looking_up, plot_looking_up),
         VERSUS: (beside, show_versus, plot_versus),
     }
     for part in options.only:
         measure, tell, draw = ways[part]
         results = {**measure(options, console), "python": platform.python_version()}
         tell(results, console)
-        path = options.results / f"joins-{part}-{date.today().isoformat()}"
+        path = options.results / f"joins-{part.replace(' ', '-')}-{date.today().isoformat()}"
         write_json(results, path.with_suffix(".json"))
         drawn = draw(results, path.with_suffix(".png"))
         console.print(f"written to {path}.json{' and .png' if drawn else ''}")
-        wrong = wrong or not all(one["equal"] for name in (RUNNING, CHANGING, VERSUS) for one in results.get(name, ()))
+        wrong = wrong or not all(one["equal"] for one in results.get(part, ()) if part in COMPARED)
     return int(wrong)

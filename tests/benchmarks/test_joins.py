@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,6 +23,8 @@ from bench.joins.graphs import (
     setting_of,
     witnessed_limits,
 )
+from bench.joins.looking_up import LOOK_UPS, SCAN, Load, write_lines
+from bench.joins.looking_up import run as run_load
 from bench.joins.planning import FINDER, PLANNERS, exponents, success
 from bench.joins.run import main
 from bench.joins.running import graph_of, hot_stream, run, settings_of
@@ -205,3 +208,13 @@ def test_few_find_partners_where_keys_are_spread() -> None:
 def test_recovered_means_for_good() -> None:
     assert recovered([2, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1], [1.0] * 16) == 11
     assert recovered([2, 2, 2, 1, 1, 1, 1, 1, 9], [1.0] * 9) == 3
+
+
+def test_a_slow_table_in_every_way(spark: Any, tmp_path: Path) -> None:
+    """Each answers all; and what asks nobody, or scans nothing, does so."""
+    lines = tmp_path / "people.jsonl"
+    write_lines(50, lines)
+    found = {way: run_load(Load("few", 50, 4, 2), way, lines, tmp_path / way) for way in (LOOK_UPS, SCAN)}
+    assert all(way["right"] and way["told"][-1][1] == 8 and way["waited"] <= way["ended"] for way in found.values())
+    assert (found[LOOK_UPS]["calls"] > 0, found[LOOK_UPS]["scans"]) == (True, 0)
+    assert (found[SCAN]["calls"], found[SCAN]["scans"]) == (0, 1)
