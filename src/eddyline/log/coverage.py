@@ -22,6 +22,8 @@ from eddyline.log.detached import Detachment
 Array = Any
 #: so many tags whose time is over are at hand, for tuples that come a little late
 MOST_PAST = 10_000
+#: of so many tuples and tags it is told at a time which are on which: all of it may be more than fits
+_AT_ONCE = 1 << 24
 #: what coverage goes on from; the rest follows from it
 _STANDING = (
     "_active",
@@ -118,6 +120,7 @@ class Coverage:
             if len(waiting) > MOST_WAITING:
                 waiting.pop(0).used_up = True
                 self._active = [tag for tag in self._active if not tag.used_up]
+                self._open_again()
             self._patient = waiting
 
     def _may_lose(self, new: ActiveTag, kind: tuple[str, bool]) -> Sequence[ActiveTag]:
@@ -140,6 +143,7 @@ class Coverage:
                 each.detached.append(detach)
                 each.used_up = each.used_up or (detach.condition is None and not what.left(fields))
         self._past, self._active = ([each for each in tags if not each.used_up] for tags in (self._past, self._active))
+        self._open_again()
         waiting, self._waiting = self._waiting, []
         for attachment in waiting:
             spec = attachment.spec
@@ -214,10 +218,10 @@ class Coverage:
     def _laid(self, stretch: Stretch) -> Carried:
         if not len(stretch):
             return Carried.nothing(0)
-        candidates, lowest = self._active, int(stretch.tick.min())
-        if self._past and self._is_late(lowest):
-            candidates = sorted((*self._past, *self._active), key=lambda tag: tag.place)
-        candidates = [tag for tag in candidates if tag.end is None or tag.end > lowest]
+        candidates = self._candidates(int(stretch.tick.min()))
+        most = max(1, _AT_ONCE // max(1, len(candidates)))
+        if len(stretch) > most:
+            return Carried.joined([self._laid(stretch.slice(at, at + most)) for at in range(0, len(stretch), most)])
         layers = [(tag, *tag.on(stretch, self._texts)) for tag in candidates]
         layers = [layer for layer in layers if layer[1].any()]
         self.passed(stretch)
@@ -229,6 +233,13 @@ class Coverage:
             left_of([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
         ]
         return carried_by(marks, which.ravel(), stretch.tick, stretch.index)
+
+    def _candidates(self, lowest: int) -> list[ActiveTag]:
+        """The tags that may be on tuples at this tick or later."""
+        tags: Sequence[ActiveTag] = self._active
+        if self._past and self._is_late(lowest):
+            tags = sorted((*self._past, *self._active), key=lambda tag: tag.place)
+        return [tag for tag in tags if tag.end is None or tag.end > lowest]
 
     def _collect(self) -> None:
         """Tags that can cover nothing more go, and those only what is late go aside; the oldest are forgotten."""
