@@ -138,6 +138,22 @@ def test_of_taggers_whose_time_has_come_nothing_is_kept() -> None:
     assert columns._overwritten == {("later", True): 9}
 
 
+def test_to_forget_who_waits_takes_no_longer_where_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            on = Applicability("s", (10**9,), attributes=("x",) if number % 2 else None)
+            columns.arrive(TickTag("n", on, "u", 0, "objective", None, None, "C", number))
+
+    steps = []
+    for most in (20, 400):
+        monkeypatch.setattr(coverage, "MOST_WAITING", most)
+        columns = laid_over(10)
+        more(0, most + 1)
+        steps.append(_steps_of(partial(more, most + 1, 100)))
+        assert len(columns) == 10 + most and sum(map(len, columns._open.values())) == 10 + most
+    assert steps[1] < 1.1 * steps[0]
+
+
 @pytest.mark.parametrize(
     "on",
     [

@@ -67,7 +67,8 @@ class Coverage:
         #: a tag that overwrites others
         self._open: dict[tuple[str, bool], list[ActiveTag]] = {}
         self._overwritten: dict[tuple[str, bool], int] = {}
-        self._patient: list[ActiveTag] = []  # those that may wait for ever, and some that have gone
+        self._patient: list[ActiveTag] = []  # those that may wait for ever, and some that have gone …
+        self._all_wait = False  # … unless nothing has happened since it was looked at
         self._waiting: list[Attachment] = []
         self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
         self._reached_tick = reached
@@ -102,6 +103,7 @@ class Coverage:
         new = ActiveTag(self._arrived, tag, positions, condition, detached=list(detached))
         kind = tag.tagger, new.fields is None
         if new.overwrites_any_tuple and not self._is_over(new):
+            self._all_wait = False
             for active in self._may_lose(new, kind):
                 active.lose(new)
             self._open[kind] = [active for active in self._open.get(kind, ()) if active.ended is None]
@@ -114,14 +116,17 @@ class Coverage:
 
     def _have_wait(self, new: ActiveTag) -> None:
         """The oldest of too many goes: who lists tuples or values that never come takes no more memory than that."""
+        if self._is_used_up(new):
+            return
         self._patient.append(new)
+        if len(self._patient) > MOST_WAITING and not self._all_wait:
+            self._patient = [tag for tag in self._patient if tag.ended is None and not self._is_used_up(tag)]
+            self._all_wait = True
         if len(self._patient) > MOST_WAITING:
-            waiting = [tag for tag in self._patient if tag.ended is None and not self._is_used_up(tag)]
-            if len(waiting) > MOST_WAITING:
-                waiting.pop(0).used_up = True
-                self._active = [tag for tag in self._active if not tag.used_up]
-                self._open_again()
-            self._patient = waiting
+            oldest = self._patient.pop(0)
+            oldest.used_up = True
+            self._active.remove(oldest)
+            self._open[oldest.tag.tagger, oldest.fields is None].remove(oldest)
 
     def _may_lose(self, new: ActiveTag, kind: tuple[str, bool]) -> Sequence[ActiveTag]:
         """Earlier tags that may lose something: those that have anything left, unless it is from an earlier time on."""
@@ -136,6 +141,7 @@ class Coverage:
     def detach(self, detach: Detachment) -> bool:
         """Its tagger's tags lose what it takes back, for the tuples that are to come; whether there are any."""
         what, found = detach.what, False
+        self._all_wait = False
         for each in (*self._past, *self._active):
             tag, fields = each.tag, each.fields
             if what.is_about(tag.content, tag.tagger, fields, tag.applies_to.by_value):
@@ -172,6 +178,7 @@ class Coverage:
     def passed(self, stretch: Stretch) -> None:
         """Tuples have come."""
         if len(stretch):
+            self._all_wait = False
             latest, reached = int(stretch.tick.max()), self._reached_tick
             self._reached_tick = latest if reached is None else max(latest, reached)
             self._reached_index = max(self._reached_index, int(stretch.index.max()))
