@@ -262,9 +262,10 @@ class Coverage:
             free = len(past) - self._most
             if self.kept_from is not None:
                 free = min(free, sum(tag.over <= self.kept_from for tag in past))
-            for tag in past[max(free, 1) - 1 : max(free, 0)]:
-                self.forgotten = tag.over if self.forgotten is None else max(tag.over, self.forgotten)
-            self._past = past[max(free, 0) :]
+            if free > 0:
+                latest, past = past[free - 1].over, past[free:]
+                self.forgotten = latest if self.forgotten is None else max(latest, self.forgotten)
+            self._past = past
 
     def _open_again(self) -> None:
         self._open = {}
