@@ -94,6 +94,15 @@ def test_of_a_database(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("name", ["my roads", "north.roads", "order"])
+def test_of_a_stream_with_any_name(name: str, tmp_path: Path) -> None:
+    with kernels_alone():
+        with eddyline.connect(str(tmp_path), heartbeat=None) as db:
+            db.sql(f"CREATE STREAM {'.'.join(f'`{part}`' for part in name.split('.'))} (x INTEGER)")
+            db.stream(name).push([{"_op": "#", "_tag": {"content": "Icy"}}, {"x": 1}])
+        assert "Icy" in tags(name, "--db", tmp_path).stdout
+
+
 def test_a_script_or_a_database_has_to_be_named(script: Path) -> None:
     assert "name a script, or a database with --db" in tags("roads").stderr
     assert "name a script, or a database with --db" in tags("roads", script, "--db", script.parent).stderr

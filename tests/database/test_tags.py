@@ -312,7 +312,7 @@ def test_tags_are_few_when_they_are_over(tmp_path: Path) -> None:
     for tick in range(0, 200, 10):
         tag = {"content": f"n{tick}", "lifespan": 3}
         db.stream("s").push([{"_op": "#", "_tag": tag, "t": tick}, {"x": tick, "t": tick}])
-    assert len(db._core.engine.ingest._tagged["s"]) <= 2
+    assert len(db._core.engine.ingest._tagged["s"]._coverage) <= 2
     db.close()
 
 

@@ -123,6 +123,8 @@ def test_what_a_terminal_would_obey_is_shown_instead() -> None:
     text = printed([TupleAnswer("q", 1, 1, "+", ("\x1b[2Jx\ny", ""))], q=("a", "b"))
     assert "\x1b" not in text
     assert text.endswith("\\x1b[2Jx\\ny  ''\n")
+    tag = TickTag("\x1b[1m", Applicability("s", attributes=("\x1b[2m",)), "\x1b[3m", 1, "objective")
+    assert "\x1b" not in printed([TagAnswer("q", 1, tag)])
 
 
 def test_a_table_too_wide_for_the_terminal_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:

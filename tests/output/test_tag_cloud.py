@@ -65,6 +65,7 @@ def test_the_list() -> None:
     assert second.split() == ["Sad", "-", "objective", "x", "1", "0", "12"]
     assert third.startswith("a" * 59 + "…") and third.endswith("3")
     assert list(as_table([], Painter(io.StringIO()))) == []
+    assert list(as_table([line("a\x1b[2J\n b", 1)], Painter(io.StringIO())))[1].startswith("a\\x1b[2J b  ")
     (json,) = as_json_lines(lines[:1])
     assert json == (
         '{"stream": "s", "content": "Sad", "sign": "-", "type": "objective", "on": "x", "tags": 1, "active": 0, '

@@ -33,7 +33,8 @@ def tags_made(sql: str, *rules: str) -> set[str]:
     """What the continuous taggers say whose tags the plan of the last query asks for."""
     best, catalog = optimized(sql, *rules)
     leaves = [operator for operator in best.plan.walk() if isinstance(operator, StreamReceive)]
-    return {tagger.tag.content for leaf in leaves for tagger in taggers_for(leaf, catalog.taggers_of(leaf.name))}
+    standing = {name: [tagger for _, tagger in taggers] for name, taggers in catalog.taggers.items()}
+    return {tagger.tag.content for leaf in leaves for tagger in taggers_for(leaf, standing.get(leaf.name, []))}
 
 
 def optimized(sql: str, *rules: str) -> tuple[Any, Catalog]:

@@ -3,13 +3,19 @@ by segment."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import eddyline
-from eddyline.log.said import said_since, taken_back
+from eddyline.algebra.marks import GIVEN, MarkText, read, written
+from eddyline.log import said
+from eddyline.log.detached import Detached
+from eddyline.log.said import left_of, said_since, taken_back
+from eddyline.log.segment import MARKS, SEQ
 from eddyline.log.storage import Storage
 from eddyline.spark.evaluate.frames import SparkFrames
 from eddyline.spark.tags import report
@@ -49,6 +55,29 @@ def test_what_was_said_is_put_together_segment_by_segment(tmp_path: Path) -> Non
         assert [segment.rows for segment in history.segments] == [REPORTS + 1] * PUSHES
         assert history.last_index == PUSHES * (REPORTS + 1)
         db.close()
+
+
+def test_texts_are_no_more_however_often_tags_were_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, fields = random.Random(3), [None, (0,), (1,), (0, 1)]
+    texts = {
+        seq: written([MarkText(0, GIVEN, 0, "s", "user", draw.choice("AB"), None, "junk", 5, "O", draw.choice(fields))])
+        for seq in range(1, 200)
+    }
+    taken = []
+    for seq in range(10, 220, 15):
+        on = draw.choice(fields)
+        taken.append((seq, Detached(draw.choice("AB"), "user", None if on is None else frozenset(on), False)))
+    right = dict(texts)
+    for place, what in taken:
+        right.update({s: written(what.after(read(text))) for s, text in right.items() if s < place})
+    looked_at: list[Any] = []
+    monkeypatch.setattr(said, "read", lambda text: looked_at.append(text) or read(text))
+    left = left_of(pa.table({SEQ: list(texts), MARKS: list(texts.values())}), taken)
+    assert left is not None
+    assert dict(zip(left[SEQ].to_pylist(), left[MARKS].to_pylist(), strict=True)) == {
+        seq: text for seq, text in right.items() if text is not None
+    }
+    assert len(taken) == 14 and len(looked_at) <= len(taken) * 2 * len(fields)
 
 
 STATEMENTS = [

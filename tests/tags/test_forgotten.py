@@ -55,12 +55,13 @@ def test_late_tuples_find_what_was_forgotten(s: list[str], query: str, batch_row
     files = {"s.jsonl": s, "r.jsonl": []}
     sql = f"CREATE QUERY q AS {query};"
     expected = run(Session, sql, files, batch_rows)
-    with kernels_alone(), _with_at_most(0):
+    with kernels_alone(), at_hand(0):
         found = run(SparkRun, sql, files, batch_rows)
     assert found == expected
 
 
-def _with_at_most(most: int) -> Any:
+def at_hand(most: int) -> Any:
+    """Of the tags that are over, no more are kept in memory."""
     made = coverage.Coverage
 
     def little(*given: Any, **named: Any) -> Coverage:
@@ -70,7 +71,7 @@ def _with_at_most(most: int) -> Any:
 
 
 def test_a_database_forgets_and_finds_again(tmp_path: Path) -> None:
-    with kernels_alone(), _with_at_most(2):
+    with kernels_alone(), at_hand(2):
         db = eddyline.connect(tmp_path, heartbeat=None, clock=lambda: 0)
         db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t")
         db.sql("CREATE QUERY q AS SELECT x FROM s WITH TAGS")
@@ -78,10 +79,10 @@ def test_a_database_forgets_and_finds_again(tmp_path: Path) -> None:
             tag = {"content": f"n{tick}", "lifespan": 1, "tagger": f"u{tick}"}
             db.stream("s").push([{"_op": "#", "_tag": tag, "t": tick}, {"x": tick, "t": tick}])
         tags = db._core.engine.ingest._tagged["s"]
-        assert tags is not None and len(tags) <= 6
+        assert tags is not None and len(tags._coverage) <= 6
         db.stream("s").push([{"x": 100, "t": 7}, {"x": 101, "t": 30}])
         db.stream("s").push([{"x": 102, "t": 50}])
-        assert len(tags) <= 6
+        assert len(tags._coverage) <= 6
         db.close()
         db = eddyline.connect(tmp_path, heartbeat=None, clock=lambda: 0)
         db.stream("s").push([{"x": 103, "t": 3}])

@@ -40,7 +40,8 @@ def _rows(draw: random.Random, usual: float) -> list[list[dict[str, Any]]]:
             tick += draw.randint(0, 1)
             if draw.random() < 0.5:
                 index += 1
-                batch.append({"v": draw.randint(0, 3), "t": tick, "_op": "+", "_tag": None})
+                late = draw.randint(1, 4) if draw.random() < 0.1 else 0
+                batch.append({"v": draw.randint(0, 3), "t": tick - late, "_op": "+", "_tag": None})
             else:
                 tag = _tag(draw, index, draw.random() < usual)
                 batch.append({"v": None, "t": tick, "_op": "#", "_tag": json.dumps(tag)})

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eddyline.algebra.marks import read
 from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.tag import Applicability, TickTag
 from eddyline.algebra.types import INTEGER
 from eddyline.log import coverage
-from eddyline.log.active_tag import Stretch
+from eddyline.log.active_tag import ActiveTag, Stretch
 from eddyline.log.coverage import Coverage
 from eddyline.reference import coverage as by_tuple
 from eddyline.reference.element import Row, Stamped, TagElement
@@ -84,6 +85,34 @@ def test_tags_of_many_taggers_on_a_tuple_take_steps_by_their_number() -> None:
     assert steps[1] < 10 * steps[0]  # eight times as many
 
 
+def many_over_many() -> list[list[str]]:
+    """What twenty taggers say of thirty tuples, some of which come late."""
+    columns = laid_over(20)
+    columns.arrive(TickTag("early", Applicability("s"), "later", 1, "objective", None, 5, "C", 20))
+    columns.arrive(TickTag("once", Applicability("s", (7, 29)), "later", 1, "objective", None, None, "C", 21))
+    values = pa.table({name: pa.array(range(30), pa.int32()) for name in ("x", "y")})
+    tick = np.array([1, 2, 9, 3, 1] * 6)
+    texts = columns.covered(Stretch.of(values, np.arange(1, 31), tick)).tags.to_pylist()
+    return [[mark.content for mark in read(text)] for text in texts]
+
+
+def test_many_tags_are_laid_over_a_few_tuples_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tuples at once would take memory by their number times that of tags."""
+    at_once = many_over_many()
+    assert at_once[3][-1] == "early" and at_once[6][-1] == "once" and len(at_once[2]) == 20
+    seen: list[int] = []
+    on = ActiveTag.on
+
+    def noted(self: ActiveTag, stretch: Stretch, texts: Any) -> Any:
+        seen.append(len(stretch))
+        return on(self, stretch, texts)
+
+    monkeypatch.setattr(ActiveTag, "on", noted)
+    monkeypatch.setattr(coverage, "_AT_ONCE", 44)
+    assert many_over_many() == at_once
+    assert max(seen) == 2
+
+
 def _steps_of(work: Callable[[], Any]) -> int:
     """How many lines of Python run, those of comprehensions once for each step."""
     steps = 0
@@ -107,6 +136,22 @@ def test_of_taggers_whose_time_has_come_nothing_is_kept() -> None:
     values = pa.table({"x": pa.array([1], pa.int32()), "y": pa.array([1], pa.int32())})
     columns.covered(Stretch.of(values, np.array([1]), np.array([5])))
     assert columns._overwritten == {("later", True): 9}
+
+
+def test_to_forget_who_waits_takes_no_longer_where_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            on = Applicability("s", (10**9,), attributes=("x",) if number % 2 else None)
+            columns.arrive(TickTag("n", on, "u", 0, "objective", None, None, "C", number))
+
+    steps = []
+    for most in (20, 400):
+        monkeypatch.setattr(coverage, "MOST_WAITING", most)
+        columns = laid_over(10)
+        more(0, most + 1)
+        steps.append(_steps_of(partial(more, most + 1, 100)))
+        assert len(columns) == 10 + most and sum(map(len, columns._open.values())) == 10 + most
+    assert steps[1] < 1.1 * steps[0]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +181,7 @@ def test_so_many_tags_wait_and_no_more(on: Applicability, monkeypatch: pytest.Mo
             rows.arrive(TagElement(tag.timestamp, tag))
         for each in (columns, rows):
             assert len(each) <= 12
+        assert sum(map(len, columns._open.values())) <= 12
         assert [each.tag for each in columns._active if not each.used_up] == [
             each.tag for each in rows._active if not each.used_up
         ]

@@ -15,6 +15,7 @@ from eddyline.errors import EddylineError
 from eddyline.log.upkeep import Pace
 from laws.streams import EXAMPLES
 from laws.without_spark import kernels_alone
+from tags.test_forgotten import at_hand
 
 #: what can go is gone after every other batch
 BUSY = Pace(batches=2, behind=1, neighbours=2, small=100_000, grace=0.0, aside=False)
@@ -108,9 +109,33 @@ def _said(db: eddyline.Database, statement: str) -> None:
 
 @pytest.mark.parametrize("seed", [5, 6, 7, *range(1_000, 1_003 * EXAMPLES)])
 def test_who_comes_back_knows_the_same_tags(seed: int) -> None:
+    """Also if every late row needs the log, of which some has gone."""
     steps = _steps(random.Random(seed))
     with kernels_alone():
-        assert _answers(steps, random.Random(seed), closing=True) == _answers(steps, random.Random(seed), closing=False)
+        expected = _answers(steps, random.Random(seed), closing=False)
+        assert _answers(steps, random.Random(seed), closing=True) == expected
+        with at_hand(0):
+            assert _answers(steps, random.Random(seed), closing=True) == expected
+
+
+def test_late_rows_do_not_make_a_stream_forget_what_lives(tmp_path: Path) -> None:
+    """What tells of it has gone, and they need tags that are over since what stands was written down last."""
+    with kernels_alone(), at_hand(0), eddyline.connect(str(tmp_path), heartbeat=None, pace=BUSY) as db:
+        db.sql("CREATE STREAM s (x INTEGER, t INTEGER) TIMESTAMP BY t RETAIN 150 SEC")
+        query = db.sql("SELECT x FROM s WITH TAGS")
+        db.stream("s").push([{"_op": "#", "_tag": {"content": "living", "lifespan": 10**6, "tagger": "u"}, "t": 0}])
+        for step in range(1, 21):
+            tag = {"content": f"n{step}", "lifespan": 80}
+            db.stream("s").push([{"_op": "#", "_tag": tag, "t": 100 * step}, {"x": step, "t": 100 * step}])
+            db.flush()
+            if step > 2:
+                db.stream("s").push([{"x": -step, "t": 100 * (step - 1) - 45}])
+        db.flush()
+        found = {a.row[0]: [tag.content for tag in a.tags or ()] for a in query.fetch()}
+        assert found == {
+            **{step: ["living", f"n{step}"] for step in range(1, 21)},
+            **{-step: ["living", f"n{step - 2}"] for step in range(3, 21)},
+        }
 
 
 def test_a_tag_outlives_what_tells_of_it(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ tags = st.fixed_dictionaries(
             optional={
                 "attributes": st.sampled_from([["a"], ["b"], ["a", "b"], "a|t", ["a.value"], ["b.value"]]),
                 "tuples": st.sampled_from([[2], "1-3", [4, 6]]),
+                "next": st.integers(1, 3),
                 "values": st.sampled_from(["[12]", "x|y", "0"]),
             },
         ),

@@ -148,7 +148,11 @@ def test_whatever_a_source_sends_is_a_tag_or_is_refused_with_a_reason(fields: di
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a+)+b", "(a|ab|b)*c", "((a?)b?)+", "(?:x{1,5}){3,9}", "((a+){4}){4}", "(?:(\\w+) ?)*!"]
+    "pattern",
+    [
+        *("(a+)+b", "(a|ab|b)*c", "((a?)b?)+", "(?:x{1,5}){3,9}", "((a+){4}){4}", "(?:(\\w+) ?)*!"),
+        *("a*a*a*a*a*b", "(a+[ab]*){2}A*b?(a|c)x*a{2,9}c", "(\\w*\\d*){3}!"),
+    ],
 )
 @pytest.mark.parametrize("where", ["values", "attributes", "stream"])
 def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str, where: str) -> None:
@@ -159,7 +163,11 @@ def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str, where: str) -
 
 
 @pytest.mark.parametrize(
-    "pattern", ["a+b*", "(ab)+", "([ab]c)*", "([0-9]{1,3}[.]){3}[0-9]{1,3}", "(x|yz)?", "([0-9]{3}-)+"]
+    "pattern",
+    [
+        *("a+b*", "(ab)+", "([ab]c)*", "([0-9]{1,3}[.]){3}[0-9]{1,3}", "(x|yz)?", "([0-9]{3}-)+"),
+        *("[0-9]+-[0-9]+-[0-9]+ [0-9]+:[0-9]+:[0-9]+", ".*w.*x.*y.*z.*", "\\w+( +\\w+){4}", "a*b*c*d*e*f*"),
+    ],
 )
 def test_a_pattern_that_repeats_what_matches_in_one_way_is_taken(pattern: str) -> None:
     assert applied(values=pattern).values == pattern

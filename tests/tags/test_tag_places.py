@@ -15,7 +15,7 @@ from pyspark.sql import Row
 
 import eddyline
 from eddyline.algebra.marks import MarkText, written
-from eddyline.algebra.tag_places import moved, number_of, place_text, places_text, told_apart, told_apart_text
+from eddyline.algebra.tag_places import moved, number_of, place_text, places_text, told_apart
 from eddyline.errors import StorageUnreadable
 from eddyline.log import told_apart as for_columns
 from eddyline.log.segment import Segment
@@ -45,7 +45,7 @@ def rows(draw: st.DrawFn) -> tuple[str | None, str | None, int, int]:
 def test_columns_say_what_texts_say(given_rows: list[tuple[str | None, str | None, int, int]]) -> None:
     types = (pa.string(), pa.string(), pa.int64(), pa.int64())
     columns = [pa.array(each, type_) for each, type_ in zip(zip(*given_rows, strict=True), types, strict=True)]
-    assert for_columns.told_apart(*columns).to_pylist() == [told_apart_text(*row) for row in given_rows]
+    assert for_columns.told_apart(*columns).to_pylist() == [written(told_apart(*row)) for row in given_rows]
 
 
 @given(rows(), _NUMBERS)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eddyline.algebra.marks import Marks, MarkText, read, written
+from eddyline.algebra.marks import Marks, MarkText, read
 from eddyline.errors import InvalidTag
 
 #: bits of a tag's number for how many tags came between the tuple before it and the tag
@@ -108,11 +108,6 @@ def told_apart(tags: str | None, places: str | None, tick: int, index: int) -> M
     """The marks of a tuple, with what tells their tags from others. Tuples that a tag lists are told from its place."""
     where = iter(places_of(places))  # of those that were given: who makes a mark knows its place
     return tuple(mark if mark.made else _seen(mark, next(where), tick, index) for mark in read(tags))
-
-
-def told_apart_text(tags: str | None, places: str | None, tick: int, index: int) -> str | None:
-    """The same as text."""
-    return written(told_apart(tags, places, tick, index))
 
 
 def _seen(mark: MarkText, place: TagPlace, tick: int, index: int) -> MarkText:

@@ -153,10 +153,6 @@ class Catalog:
     def add_tagger(self, stream: str, query: str, tagger: Tagger) -> None:
         self.taggers.setdefault(stream.lower(), []).append((query, tagger))
 
-    def taggers_of(self, stream: str) -> list[Tagger]:
-        """The continuous taggers on a stream, in order of creation."""
-        return [tagger for _, tagger in self.taggers.get(stream.lower(), [])]
-
     def all_names(self) -> Iterator[str]:
         """Everything that FROM can name."""
         yield from (extent.name for extent in self.extents.values())

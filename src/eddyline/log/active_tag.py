@@ -65,7 +65,7 @@ class Stretch:
         return asked_of(self.values, self.tick, self.index)
 
 
-@dataclass
+@dataclass(eq=False)
 class ActiveTag:
     place: int  # in order of arrival
     tag: TickTag

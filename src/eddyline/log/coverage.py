@@ -22,6 +22,8 @@ from eddyline.log.detached import Detachment
 Array = Any
 #: so many tags whose time is over are at hand, for tuples that come a little late
 MOST_PAST = 10_000
+#: of so many tuples and tags it is told at a time which are on which: all of it may be more than fits
+_AT_ONCE = 1 << 24
 #: what coverage goes on from; the rest follows from it
 _STANDING = (
     "_active",
@@ -65,7 +67,8 @@ class Coverage:
         #: a tag that overwrites others
         self._open: dict[tuple[str, bool], list[ActiveTag]] = {}
         self._overwritten: dict[tuple[str, bool], int] = {}
-        self._patient: list[ActiveTag] = []  # those that may wait for ever, and some that have gone
+        self._patient: list[ActiveTag] = []  # those that may wait for ever, and some that have gone …
+        self._all_wait = False  # … unless nothing has happened since it was looked at
         self._waiting: list[Attachment] = []
         self.made: list[tuple[int, TickTag]] = []  # tags of attachments, and the tuples that they stand in front of
         self._reached_tick = reached
@@ -100,6 +103,7 @@ class Coverage:
         new = ActiveTag(self._arrived, tag, positions, condition, detached=list(detached))
         kind = tag.tagger, new.fields is None
         if new.overwrites_any_tuple and not self._is_over(new):
+            self._all_wait = False
             for active in self._may_lose(new, kind):
                 active.lose(new)
             self._open[kind] = [active for active in self._open.get(kind, ()) if active.ended is None]
@@ -112,13 +116,17 @@ class Coverage:
 
     def _have_wait(self, new: ActiveTag) -> None:
         """The oldest of too many goes: who lists tuples or values that never come takes no more memory than that."""
+        if self._is_used_up(new):
+            return
         self._patient.append(new)
+        if len(self._patient) > MOST_WAITING and not self._all_wait:
+            self._patient = [tag for tag in self._patient if tag.ended is None and not self._is_used_up(tag)]
+            self._all_wait = True
         if len(self._patient) > MOST_WAITING:
-            waiting = [tag for tag in self._patient if tag.ended is None and not self._is_used_up(tag)]
-            if len(waiting) > MOST_WAITING:
-                waiting.pop(0).used_up = True
-                self._active = [tag for tag in self._active if not tag.used_up]
-            self._patient = waiting
+            oldest = self._patient.pop(0)
+            oldest.used_up = True
+            self._active.remove(oldest)
+            self._open[oldest.tag.tagger, oldest.fields is None].remove(oldest)
 
     def _may_lose(self, new: ActiveTag, kind: tuple[str, bool]) -> Sequence[ActiveTag]:
         """Earlier tags that may lose something: those that have anything left, unless it is from an earlier time on."""
@@ -133,6 +141,7 @@ class Coverage:
     def detach(self, detach: Detachment) -> bool:
         """Its tagger's tags lose what it takes back, for the tuples that are to come; whether there are any."""
         what, found = detach.what, False
+        self._all_wait = False
         for each in (*self._past, *self._active):
             tag, fields = each.tag, each.fields
             if what.is_about(tag.content, tag.tagger, fields, tag.applies_to.by_value):
@@ -140,6 +149,7 @@ class Coverage:
                 each.detached.append(detach)
                 each.used_up = each.used_up or (detach.condition is None and not what.left(fields))
         self._past, self._active = ([each for each in tags if not each.used_up] for tags in (self._past, self._active))
+        self._open_again()
         waiting, self._waiting = self._waiting, []
         for attachment in waiting:
             spec = attachment.spec
@@ -168,6 +178,7 @@ class Coverage:
     def passed(self, stretch: Stretch) -> None:
         """Tuples have come."""
         if len(stretch):
+            self._all_wait = False
             latest, reached = int(stretch.tick.max()), self._reached_tick
             self._reached_tick = latest if reached is None else max(latest, reached)
             self._reached_index = max(self._reached_index, int(stretch.index.max()))
@@ -214,10 +225,10 @@ class Coverage:
     def _laid(self, stretch: Stretch) -> Carried:
         if not len(stretch):
             return Carried.nothing(0)
-        candidates, lowest = self._active, int(stretch.tick.min())
-        if self._past and self._is_late(lowest):
-            candidates = sorted((*self._past, *self._active), key=lambda tag: tag.place)
-        candidates = [tag for tag in candidates if tag.end is None or tag.end > lowest]
+        candidates = self._candidates(int(stretch.tick.min()))
+        most = max(1, _AT_ONCE // max(1, len(candidates)))
+        if len(stretch) > most:
+            return Carried.joined([self._laid(stretch.slice(at, at + most)) for at in range(0, len(stretch), most)])
         layers = [(tag, *tag.on(stretch, self._texts)) for tag in candidates]
         layers = [layer for layer in layers if layer[1].any()]
         self.passed(stretch)
@@ -229,6 +240,13 @@ class Coverage:
             left_of([(layers[at][0], layers[at][2][code - 1]) for at, code in enumerate(row) if code]) for row in alike
         ]
         return carried_by(marks, which.ravel(), stretch.tick, stretch.index)
+
+    def _candidates(self, lowest: int) -> list[ActiveTag]:
+        """The tags that may be on tuples at this tick or later."""
+        tags: Sequence[ActiveTag] = self._active
+        if self._past and self._is_late(lowest):
+            tags = sorted((*self._past, *self._active), key=lambda tag: tag.place)
+        return [tag for tag in tags if tag.end is None or tag.end > lowest]
 
     def _collect(self) -> None:
         """Tags that can cover nothing more go, and those only what is late go aside; the oldest are forgotten."""
@@ -244,9 +262,10 @@ class Coverage:
             free = len(past) - self._most
             if self.kept_from is not None:
                 free = min(free, sum(tag.over <= self.kept_from for tag in past))
-            for tag in past[max(free, 1) - 1 : max(free, 0)]:
-                self.forgotten = tag.over if self.forgotten is None else max(tag.over, self.forgotten)
-            self._past = past[max(free, 0) :]
+            if free > 0:
+                latest, past = past[free - 1].over, past[free:]
+                self.forgotten = latest if self.forgotten is None else max(latest, self.forgotten)
+            self._past = past
 
     def _open_again(self) -> None:
         self._open = {}

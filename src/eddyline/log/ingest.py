@@ -298,10 +298,10 @@ class Ingest:
     def keep_tags(self, extent: Extent) -> None:
         """Write down which tags of a stream stand, before something goes from its log by which this is known."""
         name, tagged = extent.name, self._tags_of(extent)
-        text = None if tagged is None else tagged.standing()
+        state = self._state(name)
+        text = None if tagged is None else tagged.standing(state)
         if tagged is None or text is None:
             return
-        state = self._state(name)
         row = statement_row(text, extent, state, state.top or 0)  # it is as old as the latest tuple
         before = (self._clock.reached, self._clock.closed)
         arrived = {stream: each.last_index for stream, each in self._journal.streams.items()}

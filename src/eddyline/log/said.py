@@ -142,8 +142,10 @@ def left_of(tags: pa.Table, taken: Sequence[tuple[int, Detached]]) -> pa.Table |
     texts, codes, seq = told.dictionary.to_pylist(), told.indices.to_numpy(), tags.column(SEQ).to_numpy()
     for place, what in taken:
         after = [None if text is None else written(what.after(read(text))) for text in texts]
-        codes = np.where(seq < place, codes + len(texts), codes)
-        texts = [*texts, *after]
+        # each once: they would be twice as many after each that is taken back
+        number = {text: at for at, text in enumerate(dict.fromkeys([*texts, *after]))}
+        stays, becomes = (np.array([number[text] for text in some], np.int64) for some in (texts, after))
+        codes, texts = np.where(seq < place, becomes[codes], stays[codes]), list(number)
     left = tags.set_column(tags.column_names.index(MARKS), MARKS, chosen(codes, texts))
     left = left.filter(pc.is_valid(left.column(MARKS)))
     return left if left.num_rows else None

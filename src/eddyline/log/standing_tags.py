@@ -10,7 +10,7 @@ import base64
 import io
 import pickle
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,13 +72,14 @@ def standing_of(text: str, condition_of: ConditionOf) -> dict[str, Any]:
     return found
 
 
-def standings(storage: Storage, state: StreamState) -> Iterator[tuple[int, str]]:
-    """Where it was written down in a log what stands, and how; the latest first."""
-    segments = sorted((each for each in state.segments if each.only_tags), key=lambda each: each.seq, reverse=True)
-    for segment in segments:
+def latest_standing(storage: Storage, state: StreamState) -> tuple[int, str] | None:
+    """Where it was written down in a log last what stands, and how; None if it never was."""
+    for segment in sorted((each for each in state.segments if each.only_tags), key=lambda each: each.seq, reverse=True):
         if TAG in storage.schema_of(segment.path).names:
             rows = without_standings(storage.read_table(segment.path, [SEQ, TAG]), wanted=True).sort_by(SEQ)
-            yield from reversed(list(zip(rows.column(SEQ).to_pylist(), rows.column(TAG).to_pylist(), strict=True)))
+            if rows.num_rows:
+                return rows.column(SEQ)[-1].as_py(), rows.column(TAG)[-1].as_py()
+    return None
 
 
 def without_standings(rows: pa.Table, wanted: bool = False) -> pa.Table:

@@ -36,7 +36,7 @@ from eddyline.log.isolated import Isolated, Run, Said, said_by
 from eddyline.log.journal import StreamState
 from eddyline.log.picking import Picking
 from eddyline.log.segment import DIFF, INDEX, MARKS, OP, PLACES, REF, SEQ, TAG, TICK
-from eddyline.log.standing_tags import asked, standing_of, standing_text, standings
+from eddyline.log.standing_tags import asked, latest_standing, standing_of, standing_text
 from eddyline.log.storage import Storage
 from eddyline.log.tag_texts import AT_ONCE, ATTACHED, MADE, spec_of
 from eddyline.log.tags_in_log import marks_in_log, tuples_and_tags
@@ -86,34 +86,33 @@ class TaggedStream:
         self._last, self._since = -1, 0  # the last tuple before the latest tag, and how many tags there were since
         #: whether tags that are over would be there again if only some of what tells of them went from the log
         self._may_return = False
-        place = None if first is None else self._resumed(state, kept_from)
+        place = None if first is None else self._resumed(state)
         first = first if place is None else place + 1
         for rows in () if first is None else tuples_and_tags(first, state, storage, extent):
             self._covered(rows, _Kinds(rows), lambda place, problem: None, again=True)
         self._coverage.made.clear()
         self._coverage.forget_before(extent.horizon(state.top))
 
-    def _resumed(self, state: StreamState, kept_from: int | None) -> int | None:
-        """Go on from what the log says stood somewhere; gives the place, None if it does not say it. For tuples that
-        come late it has to be so early that nothing they need had been forgotten by then."""
-        wanted = None
-        for place, text in standings(self._storage, state):
-            wanted = place, text
-            if kept_from is None:
-                break
-        if wanted is None:
+    def _resumed(self, state: StreamState) -> int | None:
+        """Go on from what the log says stood somewhere last; gives the place, None if it does not say it."""
+        found = latest_standing(self._storage, state)
+        if found is None:
             return None
-        standing = standing_of(wanted[1], self._reading.condition)
-        forgotten = standing["coverage"]["forgotten"]
-        if kept_from is not None and forgotten is not None and kept_from < forgotten:
-            return None
+        place, text = found
+        standing = standing_of(text, self._reading.condition)
         self._coverage.resume(standing["coverage"])
         self._last, self._since = standing["last"], standing["since"]
         self._may_return = len(self._coverage) > 0
-        return wanted[0]
+        return place
 
-    def standing(self) -> str | None:
-        """What stands, for the log; None if nothing does, and nothing could come back."""
+    def standing(self, state: StreamState) -> str | None:
+        """What stands, for the log; None if nothing does, and nothing could come back.
+
+        What tells of it may go then. So there is all of it that tuples which come late may need, more than is kept.
+        """
+        horizon, forgotten = self._extent.horizon(state.top), self._coverage.forgotten
+        if horizon is not None and forgotten is not None and horizon < forgotten:
+            self._put_together(state, horizon)
         if not len(self._coverage) and not self._may_return:
             return None
         coverage = self._coverage.standing()
@@ -122,10 +121,6 @@ class TaggedStream:
     def is_written(self) -> None:
         """The log says what stands."""
         self._may_return = len(self._coverage) > 0
-
-    def __len__(self) -> int:
-        """How many tags are kept, because they can still cover something."""
-        return len(self._coverage)
 
     @property
     def waiting(self) -> list[str]:

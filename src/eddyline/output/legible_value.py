@@ -50,8 +50,8 @@ def tick_tag_text(tag: TickTag) -> str:
     """A tick-tag on its own: what, on what, for how long, by whom."""
     lifespan = "instant" if tag.lifespan is None else f"{tag.lifespan} tick{'s' if tag.lifespan != 1 else ''}"
     mode = "combines" if tag.mode == COMBINE else "overwrites"
-    label = printable(_signed(tag.content, tag.sign))
-    return f"{label} on {printable(_objects(tag.applies_to))}, {lifespan}, {mode}, {tag.type}, by {tag.tagger}"
+    label, tagger = printable(_signed(tag.content, tag.sign)), printable(tag.tagger)
+    return f"{label} on {printable(_objects(tag.applies_to))}, {lifespan}, {mode}, {tag.type}, by {tagger}"
 
 
 def tag_view_text(tag: TagView) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from rich.cells import cell_len
 
 from eddyline.algebra.answer import TagLine
+from eddyline.output.legible_value import printable
 from eddyline.output.painting import Painter
 
 _HEADER = ("tag", "sign", "type", "on", "tags", "active", "rows")
@@ -23,7 +24,7 @@ def as_table(lines: Sequence[TagLine], painter: Painter) -> Iterator[str]:
             _shown(line.content),
             line.sign or "",
             line.type,
-            "whole rows" if line.on is None else line.on,
+            "whole rows" if line.on is None else printable(line.on),
             *map(str, (line.tags, line.active, line.rows)),
         )
         for line in lines
@@ -48,5 +49,5 @@ def _padded(text: str, width: int) -> str:
 
 
 def _shown(content: str) -> str:
-    plain = " ".join(content.split())
+    plain = printable(" ".join(content.split()))
     return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
