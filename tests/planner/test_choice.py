@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eddyline.planner.choice import FINDER, choose
 from eddyline.planner.cost import Costs, Limits, Model
-from eddyline.planner.drawing import Units, drawn, told
+from eddyline.planner.drawing import Units, drawn, nodes_of, told
 from eddyline.planner.graph import Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import planned
@@ -127,6 +127,20 @@ def test_the_lines_of_a_drawing_add_up() -> None:
     numbers = [[float(word) for word in line if word[0].isdigit()] for line in lines]
     assert sum(line[2] for line in numbers) == pytest.approx(plan.memory)
     assert sum(line[3] for line in numbers) == pytest.approx(plan.cpu)
+
+
+@laws()
+@given(brute.graphs(least=3, most=4), brute.batch_prices(), st.data())
+def test_the_shares_of_a_drawing_add_up(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
+    """Whatever batches cost, and whether the root joins all that stands or each child probes the others."""
+    shape = data.draw(st.sampled_from(sorted(brute.trees(range(len(graph.inputs))), key=str)))
+    model = Model(graph, costs)
+    root = nodes_of(model, planned(model, tree_of(shape)))
+    for amounts in zip(*(one.shares for one in root.walk()), strict=True):
+        assert sum(amounts) == pytest.approx(1.0)
+    anew = model.node(tree_of(shape).parts).anew
+    assert root.probes == (("all that stands, once in a batch",) if anew else ())
+    assert not anew or not any(child.probes for child in root.children), "none of them probes the others"
 
 
 def test_a_choice_is_told() -> None:

@@ -115,13 +115,14 @@ class Limits:
 class NodeCost:
     """What a node costs of the processor, and in which order each child probes the states of the others.
 
-    `fixed` is the part of it that batches cost whatever comes. `anew`: of a root, that in each batch it joins all that
-    stands, once, which is better for few tuples and many children than to have each child probe all others.
+    `own` is the part of it that is no child's: what batches cost whatever comes, and of a root its answers. `anew`: of
+    a root, that in each batch it joins all that stands, once, which is better for few tuples and many children than to
+    have each child probe all others; what that costs is its own.
     """
 
     cpu: float
     orders: tuple[Order, ...]
-    fixed: float = 0.0
+    own: float = 0.0
     anew: bool = False
 
 
@@ -152,17 +153,17 @@ class Model:
             parts = Parts(self.graph, masks)
             orders = best_orders(parts, Prices(self.costs.join, self.costs.compare), self.exact)
             probing = math.fsum(c * order.cost for c, order in zip(parts.churns, orders, strict=True) if c)
-            fixed, anew = self._fixed(parts, anew=False), False
-            if self.costs.batch and sum(masks) == self.graph.all:
+            own, anew, is_root = self._fixed(parts, anew=False), False, sum(masks) == self.graph.all
+            if self.costs.batch and is_root:
                 whole = min(order.cost for order in orders) / self.costs.batch
                 whole = max(whole, self.graph.rate(self.graph.all) * self.costs.join)
                 once = self._fixed(parts, anew=True)
-                if once + whole < fixed + probing:
-                    fixed, probing, anew = once, whole, True
-            if sum(masks) == self.graph.all:
-                probing += self.graph.rate(self.graph.all) * self.costs.answer
-            cpu = math.fsum((fixed, *map(self._upkeep, masks), probing))
-            found = self._nodes[masks] = NodeCost(cpu, orders, fixed, anew)
+                if once + whole < own + probing:
+                    own, probing, anew = once + whole, 0.0, True
+            if is_root:
+                own += self.graph.rate(self.graph.all) * self.costs.answer
+            cpu = math.fsum((own, *map(self._upkeep, masks), probing))
+            found = self._nodes[masks] = NodeCost(cpu, orders, own, anew)
             self.budget.spend(steps_of_orders(len(masks), self.exact))
         self.budget.spend()
         spared = math.fsum(self._upkeep(mask) for mask in masks if mask in self.free) if self.free else 0.0
