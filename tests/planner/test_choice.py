@@ -132,12 +132,17 @@ def test_the_lines_of_a_drawing_add_up() -> None:
 @laws()
 @given(brute.graphs(least=3, most=4), brute.batch_prices(), st.data())
 def test_the_shares_of_a_drawing_add_up(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
-    """Whatever batches cost, and whether the root joins all that stands or each child probes the others."""
+    """Whatever batches cost and others keep, and whether the root joins all that stands or each child probes."""
     shape = data.draw(st.sampled_from(sorted(brute.trees(range(len(graph.inputs))), key=str)))
-    model = Model(graph, costs)
-    root = nodes_of(model, planned(model, tree_of(shape)))
-    for amounts in zip(*(one.shares for one in root.walk()), strict=True):
-        assert sum(amounts) == pytest.approx(1.0)
+    free = data.draw(st.frozensets(st.integers(1, graph.all), max_size=2))
+    model = Model(graph, costs, free=free)
+    plan = planned(model, tree_of(shape))
+    root = nodes_of(model, plan)
+    wholes = plan.cpu, plan.memory
+    for amounts, whole in zip(zip(*(one.shares for one in root.walk()), strict=True), wholes, strict=True):
+        assert sum(amounts) == pytest.approx(1.0 if whole else 0.0)
+    made = {" ".join(sorted(graph.names(one.mask))) for one in (*model.kept(plan.tree), plan.tree)}
+    assert {" ".join(sorted(one.name.removeprefix("⋈ "))) for one in root.walk()} == made, "nothing that others make"
     anew = model.node(tree_of(shape).parts).anew
     assert root.probes == (("all that stands, once in a batch",) if anew else ())
     assert not anew or not any(child.probes for child in root.children), "none of them probes the others"

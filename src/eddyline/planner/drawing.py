@@ -97,22 +97,26 @@ def nodes_of(model: Model, plan: Plan, units: Units | None = None) -> DrawnNode:
     """The tree with the rate of each input and node, what its state holds and takes, and the processor time.
 
     The processor time of a node is that of keeping its state and of joining what arrives in it with its neighbours, in
-    the order of its probes, and what is its own alone. So they add up to what the plan needs.
+    the order of its probes, and what is its own alone. So they add up to what the plan needs. To read what others keep
+    takes nothing but to probe it, and how they make it is no part of the plan.
     """
     units = units or Units()
     graph = model.graph
 
     def made(tree: JTree, cpu: float | None, probes: tuple[str, ...]) -> DrawnNode:
-        cost = None if tree.is_leaf else model.node(tree.parts)
+        is_read = cpu is not None and tree.mask in model.free
+        cost = None if tree.is_leaf or is_read else model.node(tree.parts)
         own = 0.0 if cost is None else cost.own
         children = () if cost is None else tuple(children_of(tree, cost.orders, cost.anew))
         name, rate = names_of(model, tree.mask), number(graph.rate(tree.mask))
+        if is_read and not tree.is_leaf:
+            name = f"⋈ {name}"
         if cpu is None:
             told, share = (units.cpu(own), _share(own, plan.cpu)) if own else ("", 0.0)
             probes = (_ANEW,) if cost is not None and cost.anew else ()
             return DrawnNode(name, rate, cpu=told, probes=probes, shares=(share, 0.0), children=children)
         cpu += own
-        memory = graph.state(tree.mask)
+        memory = model.state(tree.mask)
         amounts = (number(graph.size(tree.mask)), units.memory(memory), units.cpu(cpu))
         return DrawnNode(name, rate, *amounts, probes, (_share(cpu, plan.cpu), _share(memory, plan.memory)), children)
 
