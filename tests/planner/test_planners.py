@@ -389,6 +389,16 @@ def test_the_bjtree_has_states_that_can_be_stored_and_those_that_others_keep() -
     assert [_cheapest_pairs(model).states() for model in models] == [[0b11], [0b110], [0b110]]
 
 
+def test_a_join_that_a_larger_one_stores_is_made_all_the_same() -> None:
+    """Its answer is not read from there: which binary tree makes it matters, though what its inputs take does not."""
+    inputs = (Input("a", 1.0, 100.0), Input("b", 1.0, 100.0), Input("c", 50.0, 100.0))
+    edges = (Predicate(frozenset({0, 1}), 0.001), Predicate(frozenset({1, 2}), 0.5))
+    model = Model(JoinGraph(inputs, edges), Costs(1e-6, 1e-6, 1e-6), free=frozenset({0b111}))
+    trees = [tree_of(shape) for shape in brute.binary_trees(range(3))]
+    assert find_bjtree(model).cpu == min(model.of(tree).cpu for tree in trees)
+    assert find_bjtree(model).cpu < max(model.of(tree).cpu for tree in trees)
+
+
 def test_joined_sets_that_hold_next_to_nothing_have_sizes_to_divide_by() -> None:
     inputs = tuple(Input(f"s{at}", 1.0, 9.0) for at in range(9))
     conditions = [Predicate(frozenset(pair), 1e-40) for pair in combinations(range(9), 2)]
