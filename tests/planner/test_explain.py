@@ -184,6 +184,9 @@ def test_rates_come_from_logs() -> None:
     logs = {"s": Log("s", None, (), segments), "still": Log("still", None, (), segments[:0])}  # type: ignore[arg-type]
     assert observed_rates(logs, 1_000_000) == {"s": 5.0}
     assert observed_rates(logs, 1_000) == {"s": 5_000.0}
+    replaced = Segment("r", 40, 0, (1, 40), (1, 20), (0, 19), minus=20)  # each by one of the same tick
+    revised = {"s": Log("s", None, (), [*segments, replaced])}  # type: ignore[arg-type]
+    assert observed_rates(revised, 1_000_000) == {"s": 5.0}, "as when the log is folded"
 
 
 def test_a_database_keeps_limits(tmp_path: Path, spark: object) -> None:
