@@ -301,9 +301,9 @@ def test_only_what_can_be_stored_is(graph: JoinGraph, costs: Costs, data: st.Dat
         assert plan.used == model.of(plan.tree)
 
 
-def test_jtree_finder_stops_when_its_time_is_over() -> None:
+def test_jtree_finder_stops_when_its_budget_is_spent() -> None:
     with pytest.raises(OutOfTime, match="20 inputs have too many"):
-        find_jtrees(setting(20).within(Budget.of_seconds(0.2)), Limits())
+        find_jtrees(setting(20).within(Budget(10_000)), Limits())
 
 
 def test_a_cycle_is_stored_where_no_pair_of_it_fits() -> None:

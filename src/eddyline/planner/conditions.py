@@ -86,7 +86,7 @@ def predicates(conditions: list[Condition], statistics: Statistics) -> tuple[lis
         known = statistics.selectivities.get(one.text)
         if known is not None:
             found.append(Predicate(one.inputs, known, one.kind, one.text))
-        elif one.kind == BAND and one.assumed == statistics.assumptions.ordered:
+        elif one.kind == BAND:
             bands.setdefault(one.inputs, []).append(one)
         else:
             found.append(Predicate(one.inputs, one.assumed, one.kind, one.text))
