@@ -78,7 +78,7 @@ def test_the_best_tree_is_found_also_if_batches_cost(
 ) -> None:
     """What is pruned by what every tree needs at least must not be the best one."""
     costs = replace(prices, node=fixed, step=fixed / 7, scan=fixed / 50, batch=batch, answer=prices.join * 2)
-    model = Model(graph, costs, exact=True)
+    model = Model(graph, costs)
     used = [model.of(tree_of(shape)) for shape in brute.trees(range(len(graph.inputs)))]
     best = min(one.cpu for one in used)
     limits = Limits(best * (1 + 1e-9), max(one.memory for one in used))

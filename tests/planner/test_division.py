@@ -29,7 +29,7 @@ _COSTS = Costs(1e-4, 1e-4, 1e-3)
 def _line(sizes: tuple[float, ...], selectivities: tuple[float, ...]) -> Model:
     inputs = tuple(Input(f"i{at}", size / 10, size) for at, size in enumerate(sizes))
     edges = tuple(Predicate(frozenset({at, at + 1}), part) for at, part in enumerate(selectivities))
-    return Model(JoinGraph(inputs, edges), _COSTS, exact=True)
+    return Model(JoinGraph(inputs, edges), _COSTS)
 
 
 _lines = st.builds(

@@ -128,7 +128,7 @@ class NodeCost:
 
 @dataclass
 class Model:
-    """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders.
+    """The costs of everything over one graph. What was computed is kept.
 
     What is `free`, inputs and joined sets of them, others keep as well: it is neither made nor kept for this join. Of
     the inputs only those that are `storable` can be part of a state. All that is weighed is counted by the `budget`.
@@ -136,7 +136,6 @@ class Model:
 
     graph: JoinGraph
     costs: Costs
-    exact: bool = False
     free: frozenset[int] = frozenset()
     storable: int = -1
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)
@@ -151,7 +150,7 @@ class Model:
         found = self._nodes.get(masks)
         if found is None:
             parts = Parts(self.graph, masks)
-            orders = best_orders(parts, Prices(self.costs.join, self.costs.compare), self.exact)
+            orders = best_orders(parts, Prices(self.costs.join, self.costs.compare))
             probing = math.fsum(c * order.cost for c, order in zip(parts.churns, orders, strict=True) if c)
             own, anew, is_root = self._fixed(parts, anew=False), False, sum(masks) == self.graph.all
             if self.costs.batch and is_root:
@@ -164,7 +163,7 @@ class Model:
                 own += self.graph.rate(self.graph.all) * self.costs.answer
             cpu = math.fsum((own, *map(self._upkeep, masks), probing))
             found = self._nodes[masks] = NodeCost(cpu, orders, own, anew)
-            self.budget.spend(steps_of_orders(len(masks), self.exact))
+            self.budget.spend(steps_of_orders(len(masks)))
         self.budget.spend()
         spared = math.fsum(self._upkeep(mask) for mask in masks if mask in self.free) if self.free else 0.0
         return replace(found, cpu=found.cpu - spared) if spared else found
