@@ -47,7 +47,7 @@ def condition(expr: TypedExpr, reads: Reads, statistics: Statistics) -> Conditio
             return Condition(expr, inputs, BAND, assume.ordered)
         if expr.function in _ORDERED and (distance := _distance(expr)) and _is_apart(distance.arguments, reads):
             if distance is not _side(expr):
-                return Condition(expr, inputs, THETA, assume.near)
+                return Condition(expr, inputs, THETA, assume.near if _is_within(expr) else 1 - assume.near)
             return Condition(expr, inputs, BAND, assume.ordered)
     if isinstance(expr, Call) and expr.function == "!=":
         return Condition(expr, inputs, THETA, 1 - assume.equal)
@@ -67,6 +67,11 @@ def _side(comparison: Call) -> Expr | None:
     if not columns_of(right):
         return left
     return None if columns_of(left) else right
+
+
+def _is_within(comparison: Call) -> bool:
+    """Whether what is compared with a constant is less than that."""
+    return comparison.function.startswith("<" if columns_of(comparison.arguments[0]) else ">")
 
 
 def _distance(comparison: Call) -> Call | None:
