@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from random import Random
 
 from eddyline.planner.bjtree import find_bjtree
@@ -40,7 +39,7 @@ def _between(rng: Random, least: float, most: float) -> float:
 
 def exact_limits(rng: Random, model: Model) -> tuple[Limits, list[Plan]]:
     """Limits that some plan keeps, with little or no room beside it, and the plans that no other beats."""
-    best = list(find_jtrees(replace(model, exact=True), Limits()))
+    best = list(find_jtrees(model, Limits()))
     return _with_room(rng, rng.choice(best)), best
 
 

@@ -101,7 +101,7 @@ def _searched(models: list[Model], budget: float) -> float | None:
     for model in models:
         began = time.process_time()
         try:
-            find_jtrees(fresh(model).within(Budget.of_seconds(budget)), Limits())
+            find_jtrees(fresh(model).within(Budget(until=time.monotonic() + budget)), Limits())
         except OutOfTime:
             return None
         taken.append(time.process_time() - began)

@@ -102,11 +102,13 @@ _shapes = st.sampled_from(["line", "line", "star", "clique", "ring"])
 
 
 def _condition(draw: Any, sources: list[str], one: int, other: int) -> str:
-    kinds = ["=", "=", "=", "<=", "<>"]
+    kinds = ["=", "=", "=", "<=", "<>", "<=>", "+ 1 ="]
     timed = "d" not in (sources[one - 1], sources[other - 1])
-    kind = draw(st.sampled_from([*kinds, "band"] if timed else kinds))
-    if kind == "band":
+    kind = draw(st.sampled_from([*kinds, "near", "band"] if timed else kinds))
+    if kind == "near":
         return f"abs(x{one}.t - x{other}.t) <= {draw(st.integers(0, 3))}"
+    if kind == "band":  # as two conditions on the same inputs
+        return f"x{one}.t >= x{other}.t AND x{one}.t <= x{other}.t + {draw(st.integers(0, 3))}"
     return f"x{one}.a {kind} x{other}.a"
 
 

@@ -10,9 +10,10 @@ from unittest.mock import patch
 from eddyline.spark import kernel_job, spreading
 from eddyline.spark.correcting import UPSTREAM_ONLY, Choice, Corrections, Outlook
 from eddyline.spark.fairness import Pace, Policy
-from eddyline.spark.lanes import Lane, LanesInTurn
+from eddyline.spark.lanes import Lane
 from eddyline.spark.spans import LOW
 from eddyline.spark.standing import Standing
+from laws.without_spark import LanesInTurn
 
 
 class Restless(Policy):

@@ -249,7 +249,8 @@ def test_a_state_that_two_queries_want_is_read_by_both() -> None:
     assert len(seen.read_by_several()) > 5 and len({state for _, state in seen.made}) == 1
 
 
-_pushed = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(-8, 3)), min_size=1, max_size=5)
+_keys = st.sampled_from([0, 1, 2, None])
+_pushed = st.lists(st.tuples(_keys, st.integers(0, 5), st.integers(-8, 3)), min_size=1, max_size=5)
 _stream = st.sampled_from(["s", "r"])
 _events = st.lists(
     st.one_of(

@@ -29,14 +29,36 @@ from eddyline.spark.correcting import Corrections
 from eddyline.spark.engine import Engine
 from eddyline.spark.evaluate.batch import Log, columns_of
 from eddyline.spark.fairness import Policy
-from eddyline.spark.lanes import LanesInTurn
-from eddyline.spark.lookups.asking import Lookups, LookupsInTurn
+from eddyline.spark.lanes import Lane, Lanes, Step
+from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.revising import Revision
 from eddyline.spark.tags.conditions import condition
 from eddyline.spark.tags.report import line_of
 
 #: of a tuple, what tells of its tags
 _BEARING = pa.schema([("_index", pa.int64()), ("_tags", pa.string()), ("_tag_places", pa.string())])
+
+
+class LanesInTurn(Lanes):
+    """Lanes without threads: a step is done where it would be started."""
+
+    def _run(self, lane: Lane, step: Step) -> None:
+        self._at_work(lane, step)
+
+    def want_a_batch(self) -> None:
+        self._have_a_batch()
+
+
+class LookupsInTurn(Lookups):
+    """Look-ups without threads: all that is due is done when somebody is told that something has changed."""
+
+    def _poke(self) -> None:
+        while True:
+            jobs, _ = self._due()
+            if not jobs:
+                return
+            for job in jobs:
+                self._at(job)
 
 
 def _flush(engine: Engine, meanwhile: object = None) -> None:

@@ -13,9 +13,9 @@ from unittest.mock import patch
 import pytest
 
 import eddyline
-from eddyline.spark.lookups.asking import Job, Lookups, LookupsInTurn
+from eddyline.spark.lookups.asking import Job, Lookups
 from eddyline.spark.lookups.costs import Costs
-from laws.without_spark import kernels_alone, one_batch
+from laws.without_spark import LookupsInTurn, kernels_alone, one_batch
 from lookups.service import lines
 
 QUERY = "CREATE QUERY q AS SELECT t, name FROM s, people WHERE s.a = people.key"

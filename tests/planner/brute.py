@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import Any, ClassVar
 
 from hypothesis import settings
@@ -193,14 +193,21 @@ def graphs(draw: st.DrawFn, least: int = 2, most: int = 5) -> JoinGraph:
             max_size=number * (number - 1) // 2 + 1,
         )
     )
-    keys = ()
-    if number > 2 and draw(st.booleans()):
-        of_several = st.sets(st.integers(0, number - 1), min_size=3)
-        some_inputs = sorted(draw(of_several))
-        ways = [(draw(st.sampled_from(some_inputs[:n])), at) for n, at in enumerate(some_inputs) if n]
-        pairs = tuple((one, at, draw(_SELECTIVITIES)) for one, at in ways) if draw(st.booleans()) else ()
-        keys = (Key(frozenset(some_inputs), draw(_SELECTIVITIES), pairs=pairs),)
-    return JoinGraph(tuple(inputs), tuple(predicates), keys)
+    keys = draw(st.lists(_keys(number), max_size=2)) if number > 2 else []
+    return JoinGraph(tuple(inputs), tuple(predicates), tuple(keys))
+
+
+@st.composite
+def _keys(draw: st.DrawFn, number: int) -> Key:
+    """Of some inputs; if pairs of it were measured apart, as many as connect them, or more that close circles."""
+    some = sorted(draw(st.sets(st.integers(0, number - 1), min_size=3)))
+    pairs: dict[tuple[int, int], float] = {}
+    if draw(st.booleans()):
+        ways = [(draw(st.sampled_from(some[:n])), at) for n, at in enumerate(some) if n]
+        more = draw(st.lists(st.sampled_from(list(combinations(some, 2))), max_size=2))
+        pairs = {pair: draw(_SELECTIVITIES) for pair in dict.fromkeys((*ways, *more))}
+    measured = tuple((one, other, part) for (one, other), part in pairs.items())
+    return Key(frozenset(some), draw(_SELECTIVITIES), pairs=measured)
 
 
 @st.composite

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.planner.bjtree import find_bjtree
+from eddyline.planner.bjtree import EXACT_INPUTS, find_bjtree
 from eddyline.planner.budget import Budget
 from eddyline.planner.choice import choose
 from eddyline.planner.cost import Costs, Limits, Model
@@ -44,17 +44,28 @@ def _keys(seed: int) -> Callable[[int], Hashable]:
     return lambda mask: (seed, mask)
 
 
+def _spent(inputs: int, shape: str, search: Callable[[Model], object], steps: float = 1e12) -> float:
+    """The steps that a search takes of so many."""
+    budget = Budget(steps)
+    search(_model(inputs, shape).within(budget))
+    return steps - budget.left
+
+
 @pytest.mark.parametrize("shape", [LINEAR, CLIQUE])
 @pytest.mark.parametrize("inputs", [6, 7, 24])
 def test_one_join_has_a_plan_however_little_may_be_looked_at(inputs: int, shape: str) -> None:
     whole = _model(inputs, shape)
     mjoin, bjtree = find_mjoin(whole), find_bjtree(whole)
     tight = Limits(bjtree.cpu * 0.9, (mjoin.memory + bjtree.memory) / 2)
-    for steps in (0, 10, 1_000):
-        for limits in (Limits(), tight):
+    # all binary trees of few inputs are one search, which ends when it has begun
+    begun = _spent(inputs, shape, find_bjtree) if inputs <= EXACT_INPUTS else 0.0
+    for limits in (Limits(), tight):
+        always = _spent(inputs, shape, lambda model, limits=limits: choose(model, limits), 0.0)  # type: ignore[misc]
+        assert always <= 2 * _spent(inputs, shape, find_mjoin), "little more than the mjoin"
+        for steps in (0, 10, 1_000):
             budget = Budget(steps)
             choice = choose(_model(inputs, shape).within(budget), limits)
-            assert budget.left > -10_000 - 3 * inputs**3, "the plans that there are always, and no more"
+            assert steps - budget.left <= max(steps, always) + begun
             assert choice.is_cut == (CUT_SHORT in told(whole, choice, limits))
             if limits is tight and steps < 1_000:
                 assert choice.is_cut
@@ -99,15 +110,15 @@ def test_many_joins_do_not_stop_everybody(memory: float) -> None:
     start = [mjoin_of(join.model.graph.all) for join in joins]
     before = used_by(joins, start)
     found = divide(joins, Limits(memory=memory), start, budget)
-    assert found.is_cut and budget.left > -30_000
+    assert found.is_cut and budget.left > -3_000, "what is begun when it is spent is ended, and no more"
     assert (found.missing is None) == (memory == 1e9)
     assert found.division.used.cpu < before.used.cpu * (0.9 if memory == 1e9 else 1.01)
 
 
 def test_the_clock_ends_it_at_last() -> None:
-    budget = Budget.of_seconds(0.0)
+    budget = Budget(until=0.0)
     assert front_of(_model(6).within(budget), Limits()) and budget.is_cut
-    assert choose(_model(12).within(Budget.of_seconds(0.0)), Limits(1e-6, 1e6)).is_cut
+    assert choose(_model(12).within(Budget(until=0.0)), Limits(1e-6, 1e6)).is_cut
 
 
 def test_all_joins_get_the_same_part_of_the_budget() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eddyline.planner.choice import FINDER, choose
 from eddyline.planner.cost import Costs, Limits, Model
-from eddyline.planner.drawing import Units, drawn, told
+from eddyline.planner.drawing import Units, drawn, nodes_of, told
 from eddyline.planner.graph import Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import planned
@@ -45,7 +45,7 @@ def test_the_choice_is_the_best_qualified_plan_or_there_is_none(
     assert missing is not None
     nearest = min(max(cpu / limits.cpu, memory / limits.memory) for cpu, memory in costed.values())
     assert limits.strain(missing.nearest.used) == pytest.approx(nearest)
-    assert missing.cpu_excess or missing.memory_excess
+    assert not limits.allow(missing.nearest.used)
     _check_advice(graph, costs, limits, missing.cpu_limit, missing.memory_limit, missing.windows, missing.rates)
 
 
@@ -85,7 +85,7 @@ def test_many_inputs() -> None:
     assert tight.plan == mjoin and tight.others == ()
     small = choose(model, Limits(memory=mjoin.memory / 2))
     assert small.plan is None and small.certain and small.missing is not None
-    assert small.missing.memory_excess == pytest.approx(mjoin.memory / 2)
+    assert small.missing.nearest == mjoin
     assert small.missing.windows == pytest.approx(0.5) and small.missing.rates == pytest.approx(0.5)
     assert small.missing.memory_limit == pytest.approx(mjoin.memory) and small.missing.cpu_limit is None
 
@@ -129,6 +129,25 @@ def test_the_lines_of_a_drawing_add_up() -> None:
     assert sum(line[3] for line in numbers) == pytest.approx(plan.cpu)
 
 
+@laws()
+@given(brute.graphs(least=3, most=4), brute.batch_prices(), st.data())
+def test_the_shares_of_a_drawing_add_up(graph: JoinGraph, costs: Costs, data: st.DataObject) -> None:
+    """Whatever batches cost and others keep, and whether the root joins all that stands or each child probes."""
+    shape = data.draw(st.sampled_from(sorted(brute.trees(range(len(graph.inputs))), key=str)))
+    free = data.draw(st.frozensets(st.integers(1, graph.all), max_size=2))
+    model = Model(graph, costs, free=free)
+    plan = planned(model, tree_of(shape))
+    root = nodes_of(model, plan)
+    wholes = plan.cpu, plan.memory
+    for amounts, whole in zip(zip(*(one.shares for one in root.walk()), strict=True), wholes, strict=True):
+        assert sum(amounts) == pytest.approx(1.0 if whole else 0.0)
+    made = {" ".join(sorted(graph.names(one.mask))) for one in (*model.kept(plan.tree), plan.tree)}
+    assert {" ".join(sorted(one.name.removeprefix("⋈ "))) for one in root.walk()} == made, "nothing that others make"
+    anew = model.node(tree_of(shape).parts).anew
+    assert root.probes == (("all that stands, once in a batch",) if anew else ())
+    assert not anew or not any(child.probes for child in root.children), "none of them probes the others"
+
+
 def test_a_choice_is_told() -> None:
     model = figure()
     limits = Limits(cpu=0.018, memory=2500)
@@ -149,7 +168,7 @@ def test_what_is_missing_is_told() -> None:
     mjoin = find_mjoin(model)
     limits = Limits(cpu=mjoin.cpu / 2, memory=mjoin.memory)
     missing = shortfall(model, limits, [mjoin])
-    assert missing.cpu_excess == pytest.approx(mjoin.cpu / 2) and missing.memory_excess == 0
+    assert (missing.nearest, missing.cpu_limit, missing.memory_limit) == (mjoin, mjoin.cpu, None)
     lines = told(model, choose(model, limits), limits)
     assert lines[:2] == ["no join tree fits", "nearest: mjoin, 0.0178 cpu is 2.0 times the limit"]
     far = told(model, choose(model, Limits(1e-6, mjoin.memory)), Limits(1e-6, mjoin.memory))

@@ -301,9 +301,9 @@ def test_only_what_can_be_stored_is(graph: JoinGraph, costs: Costs, data: st.Dat
         assert plan.used == model.of(plan.tree)
 
 
-def test_jtree_finder_stops_when_its_time_is_over() -> None:
+def test_jtree_finder_stops_when_its_budget_is_spent() -> None:
     with pytest.raises(OutOfTime, match="20 inputs have too many"):
-        find_jtrees(setting(20).within(Budget.of_seconds(0.2)), Limits())
+        find_jtrees(setting(20).within(Budget(10_000)), Limits())
 
 
 def test_a_cycle_is_stored_where_no_pair_of_it_fits() -> None:
@@ -337,9 +337,10 @@ def test_jtree_finder_counts_with_the_orders_that_joins_run_by() -> None:
         pairs = [(a, b, 10 ** dice.uniform(-4, 0)) for a in range(9) for b in range(a) if dice.random() < 0.6]
         graph = JoinGraph(tuple(inputs), tuple(Predicate(frozenset({a, b}), part) for a, b, part in pairs))
         model = Model(graph, Costs(1e-6, 1e-6, 1e-6))
-        runs, best = (one.of(mjoin_of(graph.all)) for one in (model, Model(graph, model.costs, exact=True)))
-        if runs.cpu > 1.02 * best.cpu:
-            limits = Limits((runs.cpu * best.cpu) ** 0.5, best.memory)
+        runs = model.of(mjoin_of(graph.all))
+        best = runs.cpu - _lost_by_orders(model)
+        if runs.cpu > 1.02 * best:
+            limits = Limits((runs.cpu * best) ** 0.5, runs.memory)
             plans = find_jtrees(model, limits)
             assert all(limits.allow(model.of(plan.tree)) for plan in plans)
             some += 1
@@ -348,10 +349,16 @@ def test_jtree_finder_counts_with_the_orders_that_joins_run_by() -> None:
     assert some == 3
 
 
+def _lost_by_orders(model: Model) -> float:
+    """What the mjoin costs more than it would by the best of all orders."""
+    parts = Parts(model.graph, mjoin_of(model.graph.all).parts)
+    best = exact_orders(parts, Prices(model.costs.join, model.costs.compare))
+    orders = zip(parts.churns, model.node(parts.masks).orders, best, strict=True)
+    return sum(churn * (order.cost - other.cost) for churn, order, other in orders)
+
+
 def test_up_to_eight_children_are_probed_in_the_best_order() -> None:
-    model = setting(8, CLIQUE)
-    tree = mjoin_of(model.graph.all)
-    assert model.of(tree) == Model(model.graph, model.costs, exact=True).of(tree)
+    assert _lost_by_orders(setting(8, CLIQUE)) == 0.0
     assert EXACT_CHILDREN == 8
 
 
@@ -367,8 +374,8 @@ def test_jtree_finder_at_the_prices_of_batches_beside_others(
     model = Model(graph, costs, free=free, storable=storable)
     trees = (tree_of(shape) for shape in brute.trees(range(len(graph.inputs))))
     used = [model.of(tree) for tree in trees if all(map(model.is_storable, tree.states()))]
-    costed: Costed = {at: (one.cpu, one.memory + 1e-9) for at, one in enumerate(used)}
-    limits = draw_limits(data, costed)
+    costed: Costed = {at: (one.cpu, one.memory) for at, one in enumerate(used)}
+    limits = draw_limits(data, {at: (cpu, memory or 1e-9) for at, (cpu, memory) in costed.items()})
     fitting = qualified(costed, limits)
     plans = find_jtrees(model, limits)
     assert bool(plans) == bool(fitting)
@@ -387,6 +394,16 @@ def test_the_bjtree_has_states_that_can_be_stored_and_those_that_others_keep() -
     )
     assert [find_bjtree(model).tree.states() for model in models] == [[0b11], [0b110], [0b110]]
     assert [_cheapest_pairs(model).states() for model in models] == [[0b11], [0b110], [0b110]]
+
+
+def test_a_join_that_a_larger_one_stores_is_made_all_the_same() -> None:
+    """Its answer is not read from there: which binary tree makes it matters, though what its inputs take does not."""
+    inputs = (Input("a", 1.0, 100.0), Input("b", 1.0, 100.0), Input("c", 50.0, 100.0))
+    edges = (Predicate(frozenset({0, 1}), 0.001), Predicate(frozenset({1, 2}), 0.5))
+    model = Model(JoinGraph(inputs, edges), Costs(1e-6, 1e-6, 1e-6), free=frozenset({0b111}))
+    trees = [tree_of(shape) for shape in brute.binary_trees(range(3))]
+    assert find_bjtree(model).cpu == min(model.of(tree).cpu for tree in trees)
+    assert find_bjtree(model).cpu < max(model.of(tree).cpu for tree in trees)
 
 
 def test_joined_sets_that_hold_next_to_nothing_have_sizes_to_divide_by() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 
 import eddyline
-from eddyline.planner.graph import Input
+from eddyline.planner.cost import Costs, Model
+from eddyline.planner.graph import Input, JoinGraph
+from eddyline.planner.probing import Probing
 from eddyline.spark.observing import Arriving, Node, Observed
 from laws.test_sharing import BUSY
 from laws.without_spark import kernels_alone
@@ -59,6 +62,33 @@ def test_a_window_holds_what_stands_in_it_and_not_what_comes_at_the_moment() -> 
     """Tuples have come twenty times as fast for three ticks: the window holds 1,540, not 8,000."""
     inputs = _inputs(_observed("[RANGE 19 SEC]", lambda db, t: _push(db, t, rows=400 if t > 27 else 20), 30))
     assert inputs["a"].rate == pytest.approx(400, rel=0.5) and 300 <= inputs["a"].size <= 1_700
+
+
+def test_others_may_look_while_a_batch_is_seen() -> None:
+    """EXPLAIN, and the batch beside a lane, go through what was seen by another thread: that is not added to."""
+    looking = []
+
+    def push(db: eddyline.Database, tick: int) -> None:
+        (join,) = (query.join for query in db._core.engine.executor.queries() if query.join is not None)
+        looking.append(iter(join.observed.streams))
+        _push(db, tick)
+
+    _observed("[RANGE 9 SEC]", push, 4)
+    assert [len(list(names)) for names in looking] == [0, 0, 3, 3]
+
+
+def test_orders_are_told_while_a_batch_asks_for_more() -> None:
+    graph = JoinGraph(tuple(Input(name, 1.0, 10.0) for name in "abc"))
+    probing, names = Probing(Model(graph, Costs(1, 1, 1))), JoinGraph.names
+    probing.order((0b1, 0b110), 0)
+
+    def asked(of: JoinGraph, mask: int) -> str:
+        probing.order((0b1, 0b10, 0b100), 0)
+        return names(of, mask)
+
+    with patch.object(JoinGraph, "names", asked):
+        assert probing.told() == ["a → (b c)"]
+    assert len(probing.used) == 2
 
 
 def test_one_batch_that_covers_much_time_is_soon_over() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class DrawnNode:
     """An input of a join, or what some of them give joined.
 
-    Of the join itself, which is not stored, `state` and `memory` are empty, and mostly `cpu`.
+    Of the join itself, which is not stored, `state` and `memory` are empty, and mostly `cpu` and `probes`.
     """
 
     name: str

@@ -90,9 +90,8 @@ class _Calibration:
 
     def _rows(self, rows: int, keys: int) -> pa.Table:
         numbers = np.arange(rows)
-        spread = (
-            numbers * max(1, keys // max(rows, 1)) % keys
-        )  # few keys are not all at one end, where they could be left out
+        # few keys are not all at one end, where they could be left out
+        spread = numbers * max(1, keys // max(rows, 1)) % keys
         columns = {"t": numbers % 100, "w": np.ones(rows, int), "k": np.random.default_rng(1).permutation(spread)}
         return pa.table({**columns, "v": numbers, "m": numbers[::-1].copy()})
 

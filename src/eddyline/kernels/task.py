@@ -38,7 +38,7 @@ from eddyline.kernels.searched import with_numbers, with_searches
 from eddyline.kernels.selecting import Selection
 from eddyline.kernels.sheet import Sources
 from eddyline.kernels.together import Grouping, Together
-from eddyline.log.answers import QUERY, is_inner, is_shared
+from eddyline.log.answers import NUMBER, PLACE, QUERY, is_inner, is_shared
 from eddyline.log.dealt import SUFFIX, Dealt
 from eddyline.log.journal import Spans
 from eddyline.log.segment import DIFF, INDEX, TICK, Segment, bounds_of
@@ -48,9 +48,6 @@ from eddyline.log.withheld import Stretch, stretches_of
 
 #: a segment is written when it has that many rows, so that a task's memory stays bounded
 SEGMENT_ROWS = 1_000_000
-WINDOW = "_window"
-#: the index or iteration that a window is at, or the index that a looked-up row is for
-PLACE = "_k0"
 #: beyond it the kernel goes to disk
 _MEMORY = "1GB"
 _SETTINGS = (
@@ -445,7 +442,7 @@ def _reference(rows: pa.Table | Dealt, stage: str, batch: int, storage: Storage,
             table = table.sort_by(QUERY)
         size = storage.write_table(path, table, QUERY if shared else None)
         minus = pc.sum(pc.less(table.column(DIFF), 0)).as_py() or 0
-    number = next((name for name in (INDEX, WINDOW) if name in table.column_names), None)
+    number = next((name for name in (INDEX, NUMBER) if name in table.column_names), None)
     index = (0, -1) if number is None else bounds_of(table, number)
     place = bounds_of(table, PLACE) if PLACE in table.column_names else None
     marked = MARKS in table.column_names

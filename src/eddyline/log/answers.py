@@ -20,7 +20,11 @@ from eddyline.log.dealt import is_dealt
 from eddyline.log.segment import BATCH, DIFF, INDEX, TICK, Segment
 from eddyline.log.storage import Storage
 
+#: of windows: a row that says that a window is there (or no longer), also if it is empty; the number of the window; and
+#: the place of a row in one that is sorted. Of a query class: whose row it is
 HEADER, NUMBER, RANK, QUERY = "_header", "_window", "_rank", "_query"
+#: the index or iteration that a window is at, or the index of the tuple that a looked-up row was made for
+PLACE = "_k0"
 #: how the logs that a query class shares are named; those of queries are named after them
 CLASS = "~class"
 Values = tuple[Any, ...]

@@ -52,10 +52,11 @@ def _best(model: Model) -> JTree:
         if mask & (mask - 1) == 0:
             continue
         found: tuple[int, float, JTree] | None = None
-        unstored = mask != model.graph.all and not model.is_storable(mask)
+        is_root = mask == model.graph.all  # which is made whoever stores the same
+        unstored, kept = not is_root and not model.is_storable(mask), not is_root and mask in model.free
         for part in halves(mask):
             (left_not, left_cost, left), (right_not, right_cost, right) = best[part], best[mask ^ part]
-            cost = 0.0 if mask in model.free else left_cost + right_cost + _pair_cost(model, left, right)
+            cost = 0.0 if kept else left_cost + right_cost + _pair_cost(model, left, right)
             lacking = left_not + right_not + unstored
             if found is None or (lacking, cost) < found[:2]:
                 found = (lacking, cost, node((left, right)))

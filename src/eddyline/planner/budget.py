@@ -40,10 +40,6 @@ class Budget:
         """So many steps, within a time that is enough for them."""
         return cls(steps, time.monotonic() + steps * _SLOW)
 
-    @classmethod
-    def of_seconds(cls, seconds: float) -> Budget:
-        return cls(until=time.monotonic() + seconds)
-
     def spend(self, steps: float = 1.0) -> None:
         self.left -= steps
         if self.of is not None:

@@ -47,7 +47,7 @@ def condition(expr: TypedExpr, reads: Reads, statistics: Statistics) -> Conditio
             return Condition(expr, inputs, BAND, assume.ordered)
         if expr.function in _ORDERED and (distance := _distance(expr)) and _is_apart(distance.arguments, reads):
             if distance is not _side(expr):
-                return Condition(expr, inputs, THETA, assume.near)
+                return Condition(expr, inputs, THETA, assume.near if _is_within(expr) else 1 - assume.near)
             return Condition(expr, inputs, BAND, assume.ordered)
     if isinstance(expr, Call) and expr.function == "!=":
         return Condition(expr, inputs, THETA, 1 - assume.equal)
@@ -69,6 +69,11 @@ def _side(comparison: Call) -> Expr | None:
     return None if columns_of(left) else right
 
 
+def _is_within(comparison: Call) -> bool:
+    """Whether what is compared with a constant is less than that."""
+    return comparison.function.startswith("<" if columns_of(comparison.arguments[0]) else ">")
+
+
 def _distance(comparison: Call) -> Call | None:
     """The difference that is compared with a constant, with or without its sign."""
     side = _side(comparison)
@@ -86,7 +91,7 @@ def predicates(conditions: list[Condition], statistics: Statistics) -> tuple[lis
         known = statistics.selectivities.get(one.text)
         if known is not None:
             found.append(Predicate(one.inputs, known, one.kind, one.text))
-        elif one.kind == BAND and one.assumed == statistics.assumptions.ordered:
+        elif one.kind == BAND:
             bands.setdefault(one.inputs, []).append(one)
         else:
             found.append(Predicate(one.inputs, one.assumed, one.kind, one.text))

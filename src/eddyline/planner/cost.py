@@ -115,19 +115,20 @@ class Limits:
 class NodeCost:
     """What a node costs of the processor, and in which order each child probes the states of the others.
 
-    `fixed` is the part of it that batches cost whatever comes. `anew`: of a root, that in each batch it joins all that
-    stands, once, which is better for few tuples and many children than to have each child probe all others.
+    `own` is the part of it that is no child's: what batches cost whatever comes, and of a root its answers. `anew`: of
+    a root, that in each batch it joins all that stands, once, which is better for few tuples and many children than to
+    have each child probe all others; what that costs is its own.
     """
 
     cpu: float
     orders: tuple[Order, ...]
-    fixed: float = 0.0
+    own: float = 0.0
     anew: bool = False
 
 
 @dataclass
 class Model:
-    """The costs of everything over one graph. What was computed is kept; `exact` orders all nodes by all orders.
+    """The costs of everything over one graph. What was computed is kept.
 
     What is `free`, inputs and joined sets of them, others keep as well: it is neither made nor kept for this join. Of
     the inputs only those that are `storable` can be part of a state. All that is weighed is counted by the `budget`.
@@ -135,7 +136,6 @@ class Model:
 
     graph: JoinGraph
     costs: Costs
-    exact: bool = False
     free: frozenset[int] = frozenset()
     storable: int = -1
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)
@@ -150,20 +150,20 @@ class Model:
         found = self._nodes.get(masks)
         if found is None:
             parts = Parts(self.graph, masks)
-            orders = best_orders(parts, Prices(self.costs.join, self.costs.compare), self.exact)
+            orders = best_orders(parts, Prices(self.costs.join, self.costs.compare))
             probing = math.fsum(c * order.cost for c, order in zip(parts.churns, orders, strict=True) if c)
-            fixed, anew = self._fixed(parts, anew=False), False
-            if self.costs.batch and sum(masks) == self.graph.all:
+            own, anew, is_root = self._fixed(parts, anew=False), False, sum(masks) == self.graph.all
+            if self.costs.batch and is_root:
                 whole = min(order.cost for order in orders) / self.costs.batch
                 whole = max(whole, self.graph.rate(self.graph.all) * self.costs.join)
                 once = self._fixed(parts, anew=True)
-                if once + whole < fixed + probing:
-                    fixed, probing, anew = once, whole, True
-            if sum(masks) == self.graph.all:
-                probing += self.graph.rate(self.graph.all) * self.costs.answer
-            cpu = math.fsum((fixed, *map(self._upkeep, masks), probing))
-            found = self._nodes[masks] = NodeCost(cpu, orders, fixed, anew)
-            self.budget.spend(steps_of_orders(len(masks), self.exact))
+                if once + whole < own + probing:
+                    own, probing, anew = once + whole, 0.0, True
+            if is_root:
+                own += self.graph.rate(self.graph.all) * self.costs.answer
+            cpu = math.fsum((own, *map(self._upkeep, masks), probing))
+            found = self._nodes[masks] = NodeCost(cpu, orders, own, anew)
+            self.budget.spend(steps_of_orders(len(masks)))
         self.budget.spend()
         spared = math.fsum(self._upkeep(mask) for mask in masks if mask in self.free) if self.free else 0.0
         return replace(found, cpu=found.cpu - spared) if spared else found

@@ -17,7 +17,6 @@ from eddyline.planner.tree import JTree
 
 Amount = Callable[[float], str]
 
-#: what is said of a plan if not all was looked at that would have been
 #: what is so many times a limit is told as that, and what is nearer by how much is missing
 _TIMES = 2.0
 #: of a joined set, so many inputs are named
@@ -26,7 +25,10 @@ _NAMED = 8
 _MANY_TIMES = 1e6
 #: tuples, bytes, processors: less is about nothing; and numbers that are told with an exponent
 UNNOTICED, _TOO_LONG = 1e-9, 1e15
+#: what is said of a plan if not all was looked at that would have been
 CUT_SHORT = "the search for join trees was cut short: there may be better ones"
+#: what the root probes where no child of it probes the others
+_ANEW = "all that stands, once in a batch"
 
 
 def number(value: float) -> str:
@@ -95,32 +97,34 @@ def nodes_of(model: Model, plan: Plan, units: Units | None = None) -> DrawnNode:
     """The tree with the rate of each input and node, what its state holds and takes, and the processor time.
 
     The processor time of a node is that of keeping its state and of joining what arrives in it with its neighbours, in
-    the order of its probes, and what its own batches cost whatever comes. So they add up to what the plan needs.
+    the order of its probes, and what is its own alone. So they add up to what the plan needs. To read what others keep
+    takes nothing but to probe it, and how they make it is no part of the plan.
     """
     units = units or Units()
     graph = model.graph
 
     def made(tree: JTree, cpu: float | None, probes: tuple[str, ...]) -> DrawnNode:
-        children: tuple[DrawnNode, ...] = ()
-        fixed = 0.0
-        if not tree.is_leaf:
-            cost = model.node(tree.parts)
-            fixed = cost.fixed + (graph.rate(tree.mask) * model.costs.answer if cpu is None else 0.0)
-            children = tuple(map(child_of, [tree] * len(cost.orders), tree.children, cost.orders))
+        is_read = cpu is not None and tree.mask in model.free
+        cost = None if tree.is_leaf or is_read else model.node(tree.parts)
+        own = 0.0 if cost is None else cost.own
+        children = () if cost is None else tuple(children_of(tree, cost.orders, cost.anew))
         name, rate = names_of(model, tree.mask), number(graph.rate(tree.mask))
+        if is_read and not tree.is_leaf:
+            name = f"⋈ {name}"
         if cpu is None:
-            own, share = (units.cpu(fixed), _share(fixed, plan.cpu)) if fixed else ("", 0.0)
-            return DrawnNode(name, rate, cpu=own, shares=(share, 0.0), children=children)
-        cpu += fixed
-        memory = graph.state(tree.mask)
+            told, share = (units.cpu(own), _share(own, plan.cpu)) if own else ("", 0.0)
+            probes = (_ANEW,) if cost is not None and cost.anew else ()
+            return DrawnNode(name, rate, cpu=told, probes=probes, shares=(share, 0.0), children=children)
+        cpu += own
+        memory = model.state(tree.mask)
         amounts = (number(graph.size(tree.mask)), units.memory(memory), units.cpu(cpu))
         return DrawnNode(name, rate, *amounts, probes, (_share(cpu, plan.cpu), _share(memory, plan.memory)), children)
 
-    def child_of(tree: JTree, child: JTree, order: Order) -> DrawnNode:
-        churn = graph.churn(child.mask)
-        cpu = model.upkeep(child.mask) + (churn * order.cost if churn else 0.0)
-        probes = tuple(_state(model, tree.children[probe]) for probe in order.probes) if churn else ()
-        return made(child, cpu, probes)
+    def children_of(tree: JTree, orders: tuple[Order, ...], anew: bool) -> Iterator[DrawnNode]:
+        for child, order in zip(tree.children, orders, strict=True):
+            churn = 0.0 if anew else graph.churn(child.mask)
+            cpu = model.upkeep(child.mask) + (churn * order.cost if churn else 0.0)
+            yield made(child, cpu, tuple(_state(model, tree.children[at]) for at in order.probes) if churn else ())
 
     return made(plan.tree, None, ())
 

@@ -61,9 +61,9 @@ class Module:
         return Module(self.factor * other.factor, self.cost + self.factor * other.cost, self.parts + other.parts)
 
 
-def best_orders(parts: Parts, prices: Prices, exact: bool) -> tuple[Order, ...]:
-    """For each part that begins the best order (`exact`, or few parts), or the better one of two good ones."""
-    if exact or len(parts) <= EXACT_CHILDREN:
+def best_orders(parts: Parts, prices: Prices) -> tuple[Order, ...]:
+    """For each part that begins the best order; of many parts the better one of two good ones."""
+    if len(parts) <= EXACT_CHILDREN:
         return exact_orders(parts, prices)
     found = []
     for start in range(len(parts)):
@@ -73,9 +73,9 @@ def best_orders(parts: Parts, prices: Prices, exact: bool) -> tuple[Order, ...]:
     return tuple(found)
 
 
-def steps_of_orders(parts: int, exact: bool) -> float:
+def steps_of_orders(parts: int) -> float:
     """What that takes, in steps of a budget (`budget.py`)."""
-    return parts * 2.0**parts if exact or parts <= EXACT_CHILDREN else parts**3
+    return parts * 2.0**parts if parts <= EXACT_CHILDREN else parts**3
 
 
 def step(parts: Parts, joined: int, size: float, part: int, prices: Prices) -> tuple[float, float]:

@@ -63,7 +63,8 @@ class Probing:
         >>> probing.told()
         ['a → (b c)', 'a → c → b']
         """
-        return [" → ".join(self._name(masks[at]) for at in (first, *way)) for (masks, first), way in self.used.items()]
+        used = list(self.used.items())  # the batch at hand adds to them while somebody asks
+        return [" → ".join(self._name(masks[at]) for at in (first, *way)) for (masks, first), way in used]
 
     def _name(self, mask: int) -> str:
         names = self.model.graph.names(mask)

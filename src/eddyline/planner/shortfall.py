@@ -19,7 +19,6 @@ class Shortfall:
     """The nearest plan, and each single change that would make some plan qualified; None where none would."""
 
     nearest: Plan
-    limits: Limits
     cpu_limit: float | None  # that would do, with memory as it is
     memory_limit: float | None  # that would do, with the processor as it is
     windows: float | None  # which part of all windows would fit
@@ -31,15 +30,6 @@ class Shortfall:
         """Whether neither limit would do alone, so that it takes both."""
         return self.cpu_limit is None and self.memory_limit is None
 
-    @property
-    def cpu_excess(self) -> float:
-        """How much more of the processor the nearest plan needs than there is."""
-        return max(0.0, self.nearest.cpu - self.limits.cpu)
-
-    @property
-    def memory_excess(self) -> float:
-        return max(0.0, self.nearest.memory - self.limits.memory)
-
 
 def shortfall(model: Model, limits: Limits, plans: Sequence[Plan]) -> Shortfall:
     """What is missing, by the plans that were looked at. Whatever it says would help, does."""
@@ -48,7 +38,6 @@ def shortfall(model: Model, limits: Limits, plans: Sequence[Plan]) -> Shortfall:
     in_time = [plan.memory for plan in plans if limits.allow(plan.used.with_memory(0.0))]
     return Shortfall(
         nearest,
-        limits,
         min(in_memory, default=None),
         min(in_time, default=None),
         _largest(model, limits, lambda graph, part: graph.scaled(windows=part)),

@@ -246,14 +246,4 @@ def _cancel(context: SparkContext, group: str) -> None:
     context._jsc.sc().cancelJobGroupAndFutureJobs(group)  # PySpark itself does not pass it on
 
 
-class LanesInTurn(Lanes):
-    """The same without threads: a step is done where it would be started."""
-
-    def _run(self, lane: Lane, step: Step) -> None:
-        self._at_work(lane, step)
-
-    def want_a_batch(self) -> None:
-        self._have_a_batch()
-
-
-__all__ = ["Lane", "Lanes", "LanesInTurn", "Step"]
+__all__ = ["Lane", "Lanes", "Step"]

@@ -64,9 +64,8 @@ def cuts(stages: Iterable[Stage], horizons: Mapping[str, int | None], results: R
             needed[stage.name] = min(asked.pop(stage.name, since), needed.get(stage.name, since))
             for log, tick in asked.items():
                 needed[log] = min(needed[log], tick)
-            if (
-                stage.kind == STATE
-            ):  # a row is at the last tick at which it lives, and who asks for older ones goes by tuples
+            if stage.kind == STATE:
+                # a row is at the last tick at which it lives, and who asks for older ones goes by tuples
                 needed[stage.name] = _beginning(stage, results)
     for stage in waiting:  # they read what was dropped and do not run, but others' logs they name stay
         needed.update(dict.fromkeys(stage.streams, LOW))

@@ -121,7 +121,11 @@ class Node:
 
 @dataclass
 class Observed:
-    """What is known of one join. It may be forgotten at any time: whoever starts again looks again."""
+    """What is known of one join. It may be forgotten at any time: whoever starts again looks again.
+
+    It is seen by the thread of a batch or of a lane, while others look at it: what they go through is not added to, but
+    replaced.
+    """
 
     join: JoinInputs
     batches: int = 0
@@ -146,8 +150,9 @@ class Observed:
         self.batches += 1
         self.batch.add(1, seconds)
         self.sizes = {at: _holding(self.sizes.get(at), now) for at, now in held(self.join, view).items()}
+        self.streams = {**{name: Arriving() for name in view.logs}, **self.streams}
         for name, log in view.logs.items():
-            self.streams.setdefault(name, Arriving()).add(_tuples(log), seconds)
+            self.streams[name].add(_tuples(log), seconds)
         drifts = any(name in self.nodes and _drifts(self.nodes[name], nodes[name], seconds) for name in nodes)
         self.nodes = {name: self.nodes.get(name, Node()) for name in nodes}
         for name, (given, cpu) in nodes.items():
@@ -191,7 +196,7 @@ class Observed:
             if what < inputs:
                 window = window_of(self.join.inputs[what])
                 if isinstance(window, Scan):
-                    self.rows[window.table] = float(all_)
+                    self.rows = {**self.rows, window.table: float(all_)}
                 elif (part := asked.part(what, fits)) is not None:
                     self.passing[what] = _mixed(self.passing.get(what), part, asked.drawn[what])
             elif all_ >= _LEAST_PAIRS:
@@ -222,14 +227,14 @@ class Observed:
         seen = {name: rate for name, faded in self.streams.items() if (rate := faded.rate) is not None}
         return {**self.at_first, **seen}
 
-    def described(self, tick_seconds: float, rates: Mapping[str, float] | None = None) -> MultiJoin:
+    def described(self, tick_seconds: float) -> MultiJoin:
         """The join as the planner sees it, by what was seen; what was not is assumed, and it says so.
 
         What a window holds is counted. That is another matter than how fast tuples come: a stream that pauses has a
         window full of them. Only while a window is not yet full it is taken for as large as the rate will make it, if
         that is more.
         """
-        known = {**(rates or {}), **self.rates()}
+        known = self.rates()
         statistics = Statistics(tick_seconds, known, self.rows, self.selectivities)
         made = multi_join(self.join.node, statistics)
         inputs = []

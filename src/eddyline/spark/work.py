@@ -17,14 +17,15 @@ from eddyline.algebra.stream import DStream, IStream, RStream, StreamLookup
 from eddyline.algebra.tag_groups import RunningGroups
 from eddyline.algebra.tag_matches import TagMatches
 from eddyline.algebra.window import Scan
+from eddyline.log.answers import HEADER, NUMBER, RANK
 from eddyline.log.results import StageResult
-from eddyline.log.segment import DIFF, INDEX, TICK, Segment
+from eddyline.log.segment import BATCH, DIFF, INDEX, TICK, Segment
 from eddyline.sharing.marked import with_all_marks
 from eddyline.spark.evaluate import difference
 from eddyline.spark.evaluate.asked import desired_asked, waiting_changes
 from eddyline.spark.evaluate.batch import Batch, Clock, Snapshot, columns_of
 from eddyline.spark.evaluate.desired import Desired, desired_groups, desired_relation, desired_stream, desired_windows
-from eddyline.spark.evaluate.difference import HEADER, LAST, NUMBER, Said
+from eddyline.spark.evaluate.difference import LAST, Said
 from eddyline.spark.evaluate.evaluate import windows
 from eddyline.spark.evaluate.first_tags import desired_first_tags, first_tags_difference
 from eddyline.spark.evaluate.frames import Frame, Frames, grouped
@@ -56,9 +57,6 @@ from eddyline.spark.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-#: in results, the number of the micro-batch, and the place of a row in a sorted window
-BATCH, RANK = "_batch", "_rank"
 
 
 def stage_frame(stage: Stage, view: Batch, had: StageResult | None, number: int) -> Frame | None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from eddyline.columnar.types import arrow_type
-from eddyline.kernels.task import PLACE, Reference
+from eddyline.kernels.task import Reference
 from eddyline.kernels.task import written as written_by_task
+from eddyline.log.answers import HEADER, PLACE
 from eddyline.log.journal import Spans
 from eddyline.log.segment import DIFF, TICK, Segment
 from eddyline.log.spans import joined_spans
 from eddyline.log.storage import Storage
 from eddyline.log.withheld import Stretch
-from eddyline.spark.evaluate.difference import HEADER
 from eddyline.spark.evaluate.evaluate import TICKS, domain
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.stages import LINEAR, Stage, is_relation, numbered_by

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from eddyline.algebra.remote import Remote, asks
 from eddyline.algebra.stream import StreamLookup
 from eddyline.columnar.looked_up import FOUND
+from eddyline.log.answers import PLACE
 from eddyline.log.results import StageResult
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
@@ -24,9 +25,6 @@ from eddyline.spark.literal import back_quoted, spark_type
 from eddyline.spark.lookups.answers import Answers
 from eddyline.spark.spans import NOTHING, Spans
 from eddyline.spark.stages import ASKED
-
-#: the index of the tuple that a row was made for
-MADE_FOR = "_k0"
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,12 @@ def desired_asked(node: StreamLookup, batch: Batch) -> Desired | None:
     table = known.selectExpr(*(f"c{i} AS c{i + first}" for i in range(len(node.table.schema))))
     fit = predicate_sql(node.predicate, node.schema, []) if node.predicate is not None else "true"
     made = joined(probes.where(f"{DIFF} > 0").drop(key), table, fit)
-    rows = made.selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns_of(width))
+    rows = made.selectExpr(f"{INDEX} AS {PLACE}", f"{TICK} AS {T}", *columns_of(width))
     if not _is_revised(node, batch):
-        return Desired(rows, (MADE_FOR,), width, NOTHING, MADE_FOR)
+        return Desired(rows, (PLACE,), width, NOTHING, PLACE)
     again = Spans.of(segment.index for segment in log_of(node.input, batch).fresh if segment.minus)
-    concerned = probes.selectExpr(f"{INDEX} AS {MADE_FOR}").distinct()
-    return Desired(rows, (MADE_FOR,), width, again, MADE_FOR, among=concerned)
+    concerned = probes.selectExpr(f"{INDEX} AS {PLACE}").distinct()
+    return Desired(rows, (PLACE,), width, again, PLACE, among=concerned)
 
 
 def waiting_changes(node: StreamLookup, batch: Batch) -> Frame | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from eddyline.algebra.window import RowWindow
+from eddyline.log.answers import PLACE
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, Log
 from eddyline.spark.evaluate.frames import Frame
 from eddyline.spark.evaluate.tuples import log_of, tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import EVERYTHING, HIGH, LOW, Spans
-
-#: the index at which a row window stands
-AT = "_k0"
 
 
 def row_windows(node: RowWindow, batch: Batch, positions: Spans = EVERYTHING) -> Windows:
@@ -29,12 +27,12 @@ def row_windows(node: RowWindow, batch: Batch, positions: Spans = EVERYTHING) ->
     last = f"({latest} - pmod({latest}, {slide}))"
     placed = (
         frame.where(f"{first} <= {last}")
-        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {AT}", *columns)
-        .where(positions.condition(AT))
+        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {PLACE}", *columns)
+        .where(positions.condition(PLACE))
     )
     listed = _listed(frame, slide, low, positions, batch)
-    rows = placed.join(listed, AT).selectExpr(AT, T, *columns)  # behind the last tuple there are no windows
-    return Windows(rows, listed, (AT,), width)
+    rows = placed.join(listed, PLACE).selectExpr(PLACE, T, *columns)  # behind the last tuple there are no windows
+    return Windows(rows, listed, (PLACE,), width)
 
 
 def row_windows_at(node: RowWindow, batch: Batch, ticks: Spans) -> Windows:
@@ -53,8 +51,8 @@ def _listed(frame: Frame, slide: int, low: int, positions: Spans, batch: Batch) 
     last = f"coalesce(_next - 1, {INDEX})"
     return (
         spans.where(f"{first} <= {last}")
-        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {AT}", f"{TICK} AS {T}")
-        .where(positions.condition(AT))
+        .selectExpr(f"explode(sequence({first}, {last}, {slide}L)) AS {PLACE}", f"{TICK} AS {T}")
+        .where(positions.condition(PLACE))
     )
 
 

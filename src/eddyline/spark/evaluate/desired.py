@@ -12,6 +12,7 @@ from eddyline.algebra.sharing import QUERY, MemberWindow
 from eddyline.algebra.stream import DStream, IStream, RStream
 from eddyline.algebra.tag_groups import Everything, RunningGroups
 from eddyline.algebra.window import HopWindow, LoopWindow, RowWindow, Scan
+from eddyline.log.answers import PLACE
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.alike import net_of_alike
 from eddyline.spark.evaluate.batch import Batch
@@ -192,8 +193,8 @@ def desired_groups(plan: RunningGroups, batch: Batch) -> Desired | None:
     made = windows(plan.input, batch, EVERYTHING)
     width = made.width - 3
     columns = [f"c{i + 3} AS c{i}" for i in range(width)]
-    rows = made.rows.selectExpr("c0 AS _k0", f"c1 AS {T}", f"c2 AS {FOUNDED}", *columns)
-    return Desired(rows, ("_k0",), width, EVERYTHING, "_k0")
+    rows = made.rows.selectExpr(f"c0 AS {PLACE}", f"c1 AS {T}", f"c2 AS {FOUNDED}", *columns)
+    return Desired(rows, (PLACE,), width, EVERYTHING, PLACE)
 
 
 def _begun(made: Windows, batch: Batch) -> Windows:
@@ -225,7 +226,7 @@ def _one_before(plan: Operator, batch: Batch, place: int, by: str) -> int:
 
 
 def _place(by: str) -> str:
-    return T if by == TICKS else "_k0"
+    return T if by == TICKS else PLACE
 
 
 def _differences(made: Windows, leaving: bool, scope: Scope, marks: str | None) -> Frame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eddyline.algebra.sharing import QUERY
+from eddyline.log.answers import HEADER, NUMBER
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import columns_of
 from eddyline.spark.evaluate.changed_rows import rows_after, said_of_changed
@@ -18,9 +19,6 @@ from eddyline.spark.evaluate.windows import T
 
 #: of a member of a query class, the last number that it was given
 LAST = "_last"
-#: marks the row that says that a window is there (or no longer), also if it is empty
-HEADER = "_header"
-NUMBER = "_window"
 
 
 @dataclass(frozen=True)

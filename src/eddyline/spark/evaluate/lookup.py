@@ -6,6 +6,7 @@ from eddyline.algebra.sharing import StreamMatch
 from eddyline.algebra.stream import StreamLookup
 from eddyline.algebra.window import Scan
 from eddyline.errors import InvalidAlgebra
+from eddyline.log.answers import PLACE
 from eddyline.log.segment import DIFF, INDEX, TICK
 from eddyline.spark.evaluate.batch import Batch, columns_of
 from eddyline.spark.evaluate.desired import Desired
@@ -16,9 +17,6 @@ from eddyline.spark.evaluate.tuples import NET, changes, log_of
 from eddyline.spark.evaluate.windows import T
 from eddyline.spark.expression import names_of
 from eddyline.spark.spans import NOTHING, Spans
-
-#: the index of the tuple that a row was made for
-MADE_FOR = "_k0"
 
 
 def desired_lookup(plan: StreamLookup | StreamMatch, batch: Batch) -> Desired | None:
@@ -46,12 +44,12 @@ def desired_lookup(plan: StreamLookup | StreamMatch, batch: Batch) -> Desired | 
         names = names_of(node.schema, columns_of(len(node.schema)))
         made = matched(plan, made, [INDEX, TICK], names, batch.members, batch.frames)
     width = len(plan.schema)
-    rows = made.selectExpr(f"{INDEX} AS {MADE_FOR}", f"{TICK} AS {T}", *columns_of(width))
+    rows = made.selectExpr(f"{INDEX} AS {PLACE}", f"{TICK} AS {T}", *columns_of(width))
     if not revised:
-        return Desired(rows, (MADE_FOR,), width, NOTHING, MADE_FOR)
+        return Desired(rows, (PLACE,), width, NOTHING, PLACE)
     again = Spans.of(segment.index for segment in log.fresh if segment.minus)
-    concerned = frame.selectExpr(f"{INDEX} AS {MADE_FOR}").distinct()
-    return Desired(rows, (MADE_FOR,), width, again, MADE_FOR, among=concerned)
+    concerned = frame.selectExpr(f"{INDEX} AS {PLACE}").distinct()
+    return Desired(rows, (PLACE,), width, again, PLACE, among=concerned)
 
 
 def _one_after_the_other(node: StreamLookup) -> list[StreamLookup]:

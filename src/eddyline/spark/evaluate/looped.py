@@ -15,6 +15,7 @@ from eddyline.algebra.loop import Loop, evaluate
 from eddyline.algebra.types import BIGINT
 from eddyline.algebra.window import LoopWindow
 from eddyline.errors import InvalidLoop
+from eddyline.log.answers import PLACE
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate.batch import Batch
 from eddyline.spark.evaluate.frames import Frame, few, joined
@@ -23,8 +24,6 @@ from eddyline.spark.evaluate.tuples import tuples
 from eddyline.spark.evaluate.windows import T, Windows
 from eddyline.spark.spans import LOW, Spans
 
-#: the number of the iteration, from 0
-AT = "_k0"
 _AT_ONCE = 1024
 
 
@@ -112,8 +111,8 @@ def loop_windows(node: LoopWindow, batch: Batch, numbers: Spans) -> Windows:
     width = len(node.schema)
     frame = tuples(node.input, batch, covered(known.left[chosen], known.right[chosen]))
     made = joined(frame, few(windows), f"{TICK} BETWEEN _left AND _right")
-    rows = made.selectExpr(AT, T, *(f"c{i}" for i in range(width)))
-    return Windows(rows, windows.select(AT, T), (AT,), width)
+    rows = made.selectExpr(PLACE, T, *(f"c{i}" for i in range(width)))
+    return Windows(rows, windows.select(PLACE, T), (PLACE,), width)
 
 
 def due(node: LoopWindow, batch: Batch, numbers: Spans) -> Any:
@@ -127,7 +126,7 @@ def listed(node: LoopWindow, batch: Batch, chosen: Any) -> Frame:
     """The windows of some iterations, with their first and last ticks."""
     known = iterations(node, batch)
     return batch.frames.table(
-        pa.table({AT: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
+        pa.table({PLACE: chosen, T: known.t[chosen], "_left": known.left[chosen], "_right": known.right[chosen]})
     )
 
 

@@ -10,6 +10,7 @@ from eddyline.algebra.loop import T as VARIABLE
 from eddyline.algebra.loop import evaluate
 from eddyline.algebra.node import Operator
 from eddyline.algebra.window import HopWindow, LoopWindow, TimeWindow
+from eddyline.log.answers import PLACE
 from eddyline.log.segment import TICK
 from eddyline.spark.evaluate import looped
 from eddyline.spark.evaluate.batch import Batch
@@ -90,7 +91,7 @@ class _InLoop:
 
     def __init__(self, leaf: LoopWindow, batch: Batch) -> None:
         self._leaf, self._batch = leaf, batch
-        self.head, self.keys = [looped.AT, T], cast(tuple[str, ...], (looped.AT,))
+        self.head, self.keys = [PLACE, T], cast(tuple[str, ...], (PLACE,))
         self.grid: tuple[int, int] | None = None
 
     @property

@@ -13,6 +13,7 @@ from eddyline.algebra.relational import RelationChanges, WindowProject, WindowSe
 from eddyline.algebra.stream import RStream
 from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, TimeWindow
 from eddyline.kernels.sheet import Sheet
+from eddyline.log.answers import PLACE
 from eddyline.log.segment import INDEX, TICK
 from eddyline.spark.evaluate import looped, relational
 from eddyline.spark.evaluate.batch import Batch
@@ -24,7 +25,7 @@ from eddyline.spark.lineage.versions import Versions
 from eddyline.spark.spans import HIGH, LOW
 
 #: a version is in the windows from one place to another; a place is a tick, or the number of a window in its log
-FIRST, LAST, PLACE = "_first", "_last", "_k0"
+FIRST, LAST = "_first", "_last"
 _HEAD = (FIRST, LAST, INDEX, T)
 _NO_TIME = f"CAST(NULL AS BIGINT) AS {T}"
 

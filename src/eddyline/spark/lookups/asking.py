@@ -458,18 +458,6 @@ class Lookups:
                 thread.join(max(0.0, end - time.monotonic()))
 
 
-class LookupsInTurn(Lookups):
-    """The same without threads: all that is due is done when somebody is told that something has changed."""
-
-    def _poke(self) -> None:
-        while True:
-            jobs, _ = self._due()
-            if not jobs:
-                return
-            for job in jobs:
-                self._at(job)
-
-
 def _waiting_stages(stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if stage.kind == WAITING]
 
@@ -478,4 +466,4 @@ def _manifest(extent: Extent) -> str:
     return f"{folder_of(extent)}/known.json"
 
 
-__all__ = ["Lookups", "LookupsInTurn"]
+__all__ = ["Lookups"]
