@@ -89,7 +89,7 @@ class TagSearch:
         wanted = self.predicate.attributes
         if self.predicate.whole and mark.fields is not None:
             return False
-        if self.predicate.by_value and not mark.tick_tag.applies_to.by_value:
+        if self.predicate.by_value and not mark.is_by_value:
             return False
         if self.names is None:
             return all(map(mark.tick_tag.applies_to.describes, wanted))
