@@ -150,6 +150,21 @@ def test_numbers_of_numpy_s(number: Any) -> None:
         assert json.loads(told)["applies_to"]["value"] == number
 
 
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_form_of_text_that_arrow_has(type_: pa.DataType) -> None:
+    kinds, texts = pa.array(["#", None], type_), pa.array(['{"content": "x"}', None], type_)
+    among = chunk_of(STREAM, pa.table({"b": [None, "y"], "t": [None, 1], "_op": kinds, "_tag": texts}), SECOND)
+    alone = chunk_of(STREAM, pa.table({"_op": kinds[:1], "_tag": texts[:1]}), SECOND)
+    apart = beside(pa.table({"_before": [1], "_tag": texts[:1]}))
+    assert not any(chunk.rejects for chunk in (among, alone, apart))
+    assert [chunk.tag[0].as_py() for chunk in (among, alone, apart)] == ['{"content": "x"}'] * 3
+
+
+def test_a_place_that_is_larger_than_any() -> None:
+    chunk = beside(pa.table({"_before": pa.array([2**64 - 1], pa.uint64()), "_tag": ['{"content": "x"}']}))
+    assert "is not between 1 and 2" in chunk.rejects[0].reason
+
+
 def test_a_tag_in_a_file_that_is_read_exactly(tmp_path: Path) -> None:
     """A DECIMAL column has the numbers of a JSON file read as Decimals."""
     tag = {"content": "x", "lifespan": 9, "applies_to": {"attributes": ["v"], "value": 1.5}}

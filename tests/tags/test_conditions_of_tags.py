@@ -12,8 +12,8 @@ from eddyline.session import Session
 from eddyline.session.spark_run import SparkRun
 from laws.without_spark import kernels_alone
 
-STREAM = """CREATE STREAM s (a INTEGER, d DOUBLE, f FLOAT, c DECIMAL(10, 2), b STRING, at TIMESTAMP, day DATE, t INTEGER)
-  TIMESTAMP BY t;"""
+STREAM = """CREATE STREAM s (a INTEGER, d DOUBLE, f FLOAT, c DECIMAL(10, 2), b STRING, at TIMESTAMP, day DATE,
+  t INTEGER) TIMESTAMP BY t;"""
 ROWS = """INSERT INTO s VALUES
   (1, 1.5, 0.1, 1.5, 'x', TIMESTAMP '2020-01-01 00:00:00', DATE '2020-01-01', 1),
   (2147483647, -0.0, 2.5, -3, 'Xy', TIMESTAMP '1969-12-31 23:59:59.5', DATE '1582-10-01', 2),

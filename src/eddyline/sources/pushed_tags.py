@@ -117,6 +117,8 @@ def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
     before = tags.column(BEFORE)
     if not (pa.types.is_integer(before.type) or pa.types.is_null(before.type)):
         raise TypeMismatch(f"{BEFORE} of the tags pushed to {extent.name} is {before.type}, not whole", hint=_TAGS)
+    if pa.types.is_uint64(before.type):
+        before = pc.min_element_wise(before, pa.scalar(_MOST_ROWS, pa.uint64()), skip_nulls=False)
     numbers = pc.fill_null(before.cast(pa.int64()), _NO_PLACE).to_numpy()
     return tags.drop_columns([BEFORE]), numbers
 
