@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tag_streams import PATIENTS
 
@@ -87,6 +87,7 @@ def beside(tags: Any) -> Chunk:
     return chunk if chunk.beside is None else chunk.beside.among(chunk)
 
 
+@settings(deadline=None)
 @given(TAGS)
 def test_any_json_is_a_tag_or_is_set_aside_with_a_reason(text: str) -> None:
     for chunk in chunks(text):
