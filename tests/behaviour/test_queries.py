@@ -88,6 +88,25 @@ def test_object_may_name_the_value() -> None:
     assert answers(sql, "q2") == []
 
 
+def test_object_tells_values_from_attributes() -> None:
+    sql = """CREATE STREAM s (a INTEGER, value INTEGER, t INTEGER) TIMESTAMP BY t;
+      ATTACH TAG 'on values' TO s.a.value; ATTACH TAG 'on a' TO s.a WITH TAG_MODE = C; ATTACH TAG 'other' TO s.value;
+      SELECT TAGS FROM s WHERE OBJECT = s.a.value; SELECT TAGS FROM s WHERE OBJECT = s.a;
+      SELECT TAGS FROM s WHERE OBJECT = s.value; SELECT TAGS FROM s WHERE OBJECT = s.value.value;
+      SELECT TAGGED OBJECTS FROM s WHERE OBJECT = s.a.value;
+      INSERT INTO s VALUES (1, 2, 3);"""
+    told = [[answer.tag.content for answer in answers(sql, query)] for query in ("q1", "q2", "q3", "q4")]
+    assert told == [["on values"], ["on values", "on a"], ["other"], []]
+    assert rows(sql, "q5") == [(3, "+", (1, 2, 3))]
+    assert rows(sql.replace("s.a.value; A", "s.value.value; A", 1), "q5") == []
+
+
+def test_the_sub_query_of_a_tag_may_select_everything() -> None:
+    sql = f"""{S} ATTACH TAG 'x' TO s WHERE (SELECT * FROM s WHERE a > 1); SELECT TAGGED OBJECTS FROM s;
+      INSERT INTO s VALUES (1, 0, 1), (2, 0, 2), (3, 0, 3);"""
+    assert rows(sql) == [(2, "+", (2, 0, 2))]
+
+
 def test_using_takes_the_preserved_side() -> None:
     insert = "INSERT INTO s VALUES (1, 0, 1); INSERT INTO r VALUES (2, 'x', 1);"
     for join, wanted in (("RIGHT", [(2, None, "x")]), ("LEFT", [(1, 0, None)])):

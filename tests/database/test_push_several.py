@@ -84,7 +84,7 @@ def test_rows_that_do_not_fit_are_counted_by_stream(db: eddyline.Database) -> No
 
 def test_tags_come_beside_the_rows_of_their_stream(db: eddyline.Database) -> None:
     query = db.sql("SELECT k FROM b WITH TAGS")
-    db.push({"a": A, "b": B}, tags={"b": [{"_before": 2, "_tag": {"content": "odd"}}]})
+    db.push({"a": A, "b": B}, tags={"B": [{"_before": 2, "_tag": {"content": "odd"}}]})
     db.flush()
     assert [[tag.content for tag in answer.tags] for answer in query.fetch()] == [[], ["odd"]]
 
@@ -109,6 +109,7 @@ def test_sensors_without_a_clock_count_their_turns(db: eddyline.Database) -> Non
         ({"a": A}, [{"_before": 1, "_tag": "x"}], InvalidDefinition, "tags for several streams have no names"),
         ({"a": A}, [], InvalidDefinition, "tags for several streams have no names"),
         ({"a": A}, {"b": [{"_before": 1, "_tag": "x"}]}, InvalidDefinition, "tags for b, but no rows"),
+        ({"a": A}, {"a": [], "A": []}, DuplicateName, "tags for one stream twice"),
     ],
 )
 def test_what_is_wrong_with_one_stream_changes_none(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tag_streams import PATIENTS
 
@@ -22,6 +25,8 @@ from eddyline.catalog.extent import PUSHED, Extent
 from eddyline.errors import InvalidTag
 from eddyline.log.carried import told_by
 from eddyline.reference.tag_input import tick_tag
+from eddyline.session import Session
+from eddyline.session.spark_run import SparkRun
 from eddyline.sources.batches import Chunk, open_batches
 from eddyline.sources.pushed import chunk_of
 from laws.without_spark import kernels_alone
@@ -82,6 +87,7 @@ def beside(tags: Any) -> Chunk:
     return chunk if chunk.beside is None else chunk.beside.among(chunk)
 
 
+@settings(deadline=None)
 @given(TAGS)
 def test_any_json_is_a_tag_or_is_set_aside_with_a_reason(text: str) -> None:
     for chunk in chunks(text):
@@ -104,14 +110,21 @@ def understood(fields: Any) -> None:
     assert pa.array([text, place]).null_count == 0
 
 
-PYTHON_S = {
+PYTHON_S: dict[str, Any] = {
     "long": 10**5_000,
     "below": -(10**5_000),
     "large": 10**30,
     "half": "\ud800",
     "nan": float("nan"),
     "deep": json.loads("[" * 20 + "]" * 20),
+    "date": date(2026, 1, 1),
+    "set": {1},
+    "signal": Decimal("sNaN"),
+    "keys": {(1, 2): 3},
 }
+CIRCLE: dict[str, Any] = {}
+CIRCLE["x"] = CIRCLE
+PYTHON_S["circle"] = CIRCLE
 
 
 @pytest.mark.parametrize("kind", PYTHON_S)
@@ -120,11 +133,58 @@ def test_any_value_of_python_s(kind: str, place: str) -> None:
     """What a program pushes as dicts need not be anything that JSON can write."""
     value = PYTHON_S[kind]
     tag = {"content": "x", "applies_to": {place: value}} if place in PLACES else {"content": "x", place: value}
-    understood(tag)
-    for chunk in (chunk_of(STREAM, [{"_op": "#", "_tag": tag}], SECOND), beside({"_before": 1, "_tag": tag})):
+    ways = chunk_of(STREAM, [{"_op": "#", "_tag": tag}], SECOND), beside({"_before": 1, "_tag": tag})
+    for chunk in ways:
         for told in chunk.tag.to_pylist():
             if told is not None:
                 understood(json.loads(told))
+    among, apart = ([told for told in chunk.tag.to_pylist() if told is not None] for chunk in ways)
+    assert list(map(json.loads, among)) == list(map(json.loads, apart)) or kind == "nan"
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.float64(1.5), Decimal("1.5"), np.bool_(True)])
+def test_numbers_of_numpy_s(number: Any) -> None:
+    """What a program has from an array is the number that it is."""
+    tag = {"content": "x", "applies_to": {"attributes": ["b"], "value": number}}
+    for chunk in (chunk_of(STREAM, [{"_op": "#", "_tag": tag}], SECOND), beside({"_before": 1, "_tag": tag})):
+        (told,) = filter(None, chunk.tag.to_pylist())
+        assert json.loads(told)["applies_to"]["value"] == number
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_form_of_text_that_arrow_has(type_: pa.DataType) -> None:
+    kinds, texts = pa.array(["#", None], type_), pa.array(['{"content": "x"}', None], type_)
+    among = chunk_of(STREAM, pa.table({"b": [None, "y"], "t": [None, 1], "_op": kinds, "_tag": texts}), SECOND)
+    alone = chunk_of(STREAM, pa.table({"_op": kinds[:1], "_tag": texts[:1]}), SECOND)
+    apart = beside(pa.table({"_before": [1], "_tag": texts[:1]}))
+    assert not any(chunk.rejects for chunk in (among, alone, apart))
+    assert [chunk.tag[0].as_py() for chunk in (among, alone, apart)] == ['{"content": "x"}'] * 3
+
+
+def test_a_place_that_is_larger_than_any() -> None:
+    chunk = beside(pa.table({"_before": pa.array([2**64 - 1], pa.uint64()), "_tag": ['{"content": "x"}']}))
+    assert "is not between 1 and 2" in chunk.rejects[0].reason
+
+
+def test_a_tag_in_a_file_that_is_read_exactly(tmp_path: Path) -> None:
+    """A DECIMAL column has the numbers of a JSON file read as Decimals."""
+    tag = {"content": "x", "lifespan": 9, "applies_to": {"attributes": ["v"], "value": 1.5}}
+    lines = [{"_op": "#", "_tag": tag}, {"v": 1.5, "t": 1}, {"v": 2.5, "t": 2}]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    sql = """CREATE STREAM s (v DECIMAL(5, 2), t INTEGER) TIMESTAMP BY t USING json OPTIONS (path 's.jsonl');
+    SELECT TAGGED OBJECTS FROM s"""
+    rejects: list[Any] = []
+    expected = list(Session(sql, tmp_path, on_reject=rejects.append).answers())
+    assert [answer.row for answer in expected] == [(Decimal("1.50"), 1)]
+    with kernels_alone():
+        assert list(SparkRun(sql, tmp_path, on_reject=rejects.append).answers()) == expected
+    assert not rejects
+
+
+@pytest.mark.parametrize("value", [{(1, 2): 3}, 10**5_000, CIRCLE], ids=["keys", "long", "circle"])
+def test_what_no_json_can_say_is_no_text(value: Any) -> None:
+    chunk = chunk_of(STREAM, [{"b": value, "t": 1}, {"b": "x", "t": 2}], SECOND)
+    assert len(chunk.rejects) == 1 and chunk.num_rows == 1
 
 
 @pytest.mark.parametrize(

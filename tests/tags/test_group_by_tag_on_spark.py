@@ -50,6 +50,7 @@ STREAMED = [
     "(RSTREAM(SELECT x.a, y.b FROM s [FROM NOW-2 TO NOW SLIDE 2 SEC] AS x, "
     "r [FROM NOW-2 TO NOW SLIDE 2 SEC] AS y)) AS v",
 ]
+COUNTED = st.sampled_from(["", ", TAG_COUNT() AS tags, TAG_COUNT('+', b) AS plus, TAG_SCORE(a) AS score"])
 FUNCTIONS = ["EQUALITY", "DICTIONARY", "COOCCURRENCE(2)", "JACCARD(0.4)", "JACCARD(0.9)", "begins", "likeness(0.3)"]
 OWN = """
 CREATE TAG FUNCTION begins(a STRING, b STRING) RETURNS BOOLEAN USING python OPTIONS (path 'own.py');
@@ -72,14 +73,23 @@ def likeness(a, b):
     st.sampled_from(FUNCTIONS),
     st.booleans(),
     st.sampled_from(["", " WHERE a < 3"]),
+    COUNTED,
     st.sampled_from(ATTACHED),
     st.sampled_from([1, 2, 3, 5, 100]),
 )
 def test_windows(
-    s: list[str], r: list[str], window: str, function: str, untagged: bool, where: str, attached: str, batch_rows: int
+    s: list[str],
+    r: list[str],
+    window: str,
+    function: str,
+    untagged: bool,
+    where: str,
+    counted: str,
+    attached: str,
+    batch_rows: int,
 ) -> None:
     grouped = f"{where} GROUP BY TAG {function}{' WITH UNTAGGED' if untagged else ''} WITH TAGS"
-    query = f"SELECT TAG, COUNT(*) AS n, SUM(a) AS m, MAX(b) AS last FROM {window}{grouped}"
+    query = f"SELECT TAG, COUNT(*) AS n, SUM(a) AS m, MAX(b) AS last{counted} FROM {window}{grouped}"
     sql = f"{OWN} {attached} CREATE QUERY q AS {query};"
     files = {"s.jsonl": s, "r.jsonl": r, "own.py": [CODE]}
     expected, rejects = run(Session, sql, files, batch_rows)
@@ -96,14 +106,22 @@ def test_windows(
     st.sampled_from(["s", "(SELECT id, a + 1 AS a, b FROM s WHERE a > 0) AS v", *STREAMED]),
     st.sampled_from(FUNCTIONS),
     st.booleans(),
+    COUNTED,
     st.sampled_from(ATTACHED),
     st.sampled_from([1, 2, 3, 5, 100]),
 )
 def test_running(
-    s: list[str], r: list[str], source: str, function: str, untagged: bool, attached: str, batch_rows: int
+    s: list[str],
+    r: list[str],
+    source: str,
+    function: str,
+    untagged: bool,
+    counted: str,
+    attached: str,
+    batch_rows: int,
 ) -> None:
     grouped = f"GROUP BY TAG {function}{' WITH UNTAGGED' if untagged else ''} WITH TAGS"
-    sql = f"{OWN} {attached} CREATE QUERY q AS SELECT TAG, COUNT(*) AS n, SUM(a) AS m FROM {source} {grouped};"
+    sql = f"{OWN} {attached} CREATE QUERY q AS SELECT TAG, COUNT(*) AS n, SUM(a) AS m{counted} FROM {source} {grouped};"
     files = {"s.jsonl": s, "r.jsonl": r, "own.py": [CODE]}
     expected, rejects = run(Session, sql, files, batch_rows)
     with kernels_alone():

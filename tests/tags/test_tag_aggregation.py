@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tag_streams import MEASURE, aggregate, changes, contents, end, fold, insert, patients, stamped, tag
 
 from eddyline.algebra.tag import TagAggregation, TagFunction, TickTag, WindowTagAggregation
 from eddyline.algebra.window import RangeWindow
 from eddyline.reference.element import Change, Clock, Row, TagElement, Window, WindowChange
 from eddyline.reference.tag_aggregation import tag_aggregation, window_tag_aggregation
+from eddyline.session import Session
 
 COLUMNS = (aggregate("count"), aggregate("sum", "measure"))
 #: the end of a batch
@@ -126,6 +129,17 @@ class TestRevisions:
     def test_a_replacement_revises_the_answer(self) -> None:
         new = stamped(1, 1, 11, "x", tags=[self.FIRST.new.row.marks[0].tag])
         assert self.after(Change(1, self.FIRST.new, new)) == [(1, "=", ("Running", 2, 31))]
+
+
+def test_a_group_by_tag_counts_all_tags_of_its_rows() -> None:
+    sql = """CREATE STREAM s (a INTEGER, t INTEGER) TIMESTAMP BY t;
+      ATTACH TAG 'Sad' TO s WHERE a < 3 WITH TAG_SIGN = '-' AND TAG_LIFESPAN = 9 SEC;
+      ATTACH TAG 'Nice' TO s.a WHERE a = 2 WITH TAG_SIGN = '+' AND TAG_MODE = COMBINE;
+      SELECT TAG, COUNT(*) AS n, TAG_COUNT() AS tags, TAG_COUNT('+', a) AS plus, TAG_SCORE() AS score
+      FROM s GROUP BY TAG;
+      INSERT INTO s VALUES (1, 1), (2, 2), (3, 3);"""
+    last = list(Session(sql, Path()).answers())[-1]
+    assert (last.op, last.row) == ("=", ("Sad", 2, 2, 1, 0.0))
 
 
 def test_each_window_has_its_own_groups() -> None:

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tag_streams import PATIENTS
 
 from eddyline.algebra.dictionary import shipped
+from eddyline.algebra.schema import Field, Schema
 from eddyline.algebra.tag import Applicability, TickTag
+from eddyline.algebra.types import DOUBLE, FLOAT, INTEGER, DataType, decimal
 from eddyline.errors import InvalidTag
 from eddyline.reference.tag_input import tick_tag
 
@@ -171,3 +173,28 @@ def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str, where: str) -
 )
 def test_a_pattern_that_repeats_what_matches_in_one_way_is_taken(pattern: str) -> None:
     assert applied(values=pattern).values == pattern
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "texts", "others"),
+    [
+        (DOUBLE, 72, ["72.0"], ["7.2"]),
+        (DOUBLE, 100_000_000, ["1.0E8"], ["1.0E9"]),
+        (DOUBLE, 1e-7, ["1.0E-7"], []),
+        (DOUBLE, 0, ["0.0", "-0.0"], []),
+        (DOUBLE, float("nan"), ["NaN"], []),
+        (FLOAT, 16777216.0, ["1.6777216E7"], []),
+        (decimal(10, 3), 1.5, ["1.500"], ["1.5001"]),
+        (decimal(10, 3), 1.5001, [], ["1.500"]),
+        (INTEGER, 1.5, [], ["1", "2"]),
+    ],
+)
+def test_a_number_is_a_value_however_its_column_writes_it(
+    type_: DataType, given: float, texts: list[str], others: list[str]
+) -> None:
+    fields = {"content": "x", "applies_to": {"attributes": ["v"], "value": given}}
+    tag = tick_tag(fields, "s", Schema((Field("v", type_),)), 0, SECOND, shipped(), 0, 0)
+    pattern = tag.applies_to.values
+    assert pattern is not None
+    assert all(re.fullmatch(pattern, text) for text in texts)
+    assert not any(re.fullmatch(pattern, text) for text in others)

@@ -106,7 +106,8 @@ def _tagger(node: tag.Tagger) -> tuple[str, ...]:
 
 
 def _tag_predicate(predicate: tag.TagPredicate) -> tuple[str, ...]:
-    objects = () if not predicate.attributes else (f"[{', '.join(predicate.attributes)}]",)
+    values = ".value" if predicate.by_value else ""
+    objects = () if not predicate.attributes else (f"[{', '.join(predicate.attributes)}]{values}",)
     objects = ("[whole tuples]", *objects) if predicate.whole else objects
     return (*objects, *(() if predicate.where is None else (_predicate(predicate.where),)))
 

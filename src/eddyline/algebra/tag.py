@@ -187,11 +187,12 @@ TAG_HISTORY_SCHEMA = Schema(
 @dataclass(frozen=True)
 class TagPredicate:
     """A search predicate on tags: `where` over TAG_SCHEMA, and the attributes (`OBJECT = s.a`) it must apply to;
-    `whole`: it must be on whole tuples (`OBJECT = s`)."""
+    `whole`: it must be on whole tuples (`OBJECT = s`), `by_value`: on values of attributes (`OBJECT = s.a.value`)."""
 
     where: TypedExpr | None = None
     attributes: tuple[str, ...] = ()
     whole: bool = False
+    by_value: bool = False
 
     def check(self) -> None:
         if self.where is not None:

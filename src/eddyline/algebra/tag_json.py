@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 #: tags need less; where Python gives up depends on who has called whom
-_DEEPEST = 8
+DEEPEST = 8
 #: a DOUBLE has no more; Python does not write numbers of some thousands of digits
 _MOST_BITS = 1_024
 
@@ -25,7 +25,7 @@ def is_writable(text: str) -> bool:
     return True
 
 
-def why_not_taken(value: Any, deeper: int = _DEEPEST) -> str | None:
+def why_not_taken(value: Any, deeper: int = DEEPEST) -> str | None:
     """Why some JSON is in no tag, wherever it stands there; None if that depends on where it stands.
 
     >>> why_not_taken({"content": "sad", "applies_to": {"tuples": [10**400]}})

@@ -109,6 +109,7 @@ def _subquery_condition(query: syntax.Query, extent: Extent, alias: str, declare
     plain = isinstance(query, syntax.SelectQuery) and not any(
         query.args.get(key) for key in ("ctes", "distinct", "group", "having", "order", "limit", "offset", "loops")
     )
+    plain = plain and not isinstance(query.expressions[0], syntax.Tags | syntax.TaggedObjects)
     sources = query.args.get("sources") or []
     if not plain or len(sources) != 1 or isinstance(sources[0].this, syntax.Query) or sources[0].args.get("window"):
         hint = "write (SELECT attribute FROM stream WHERE condition)"
@@ -119,7 +120,8 @@ def _subquery_condition(query: syntax.Query, extent: Extent, alias: str, declare
     known = sources[0].args["alias"].name if sources[0].args.get("alias") else alias
     scope = FromScope([Relation(known, (extent.name,), declared, has_implicit=True)])
     for item in query.expressions:
-        bind(item, scope)
+        if not isinstance(item, exp.Star):
+            bind(item, scope)
     condition = query.args.get("where")
     return None if condition is None else bind_predicate(condition, scope)
 

@@ -31,6 +31,7 @@ from eddyline.binder import call, literal, operation, rewrite
 from eddyline.binder.datatype import data_type
 from eddyline.binder.interval import span_of
 from eddyline.binder.position import position_of
+from eddyline.binder.special import TAG_COUNT, TAG_SCORE
 from eddyline.errors import InvalidGrouping, NotSupported, Position, TypeMismatch
 from eddyline.language import syntax
 
@@ -187,6 +188,9 @@ class Binder:
         """A call by name. The arguments are still syntax, because aggregates and some rewrites look at it."""
         own = node.meta.get(FUNCTION)
         rewriter = None if own is not None else rewrite.REWRITES.get(name.lower())
+        if condition is not None and name.lower() in (TAG_COUNT, TAG_SCORE):
+            hint = "let a sub-query in FROM filter the rows"
+            raise NotSupported(f"{name.lower()} takes no FILTER", position_of(node), hint)
         if rewriter is not None and condition is None:
             rewritten = rewriter(self, arguments, node)
             if rewritten is not None:

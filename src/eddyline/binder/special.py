@@ -11,7 +11,7 @@ from eddyline.algebra.node import WINDOW, WTIME
 from eddyline.algebra.types import BIGINT, DOUBLE, STRING
 from eddyline.binder.position import position_of
 from eddyline.binder.wtime import WindowScope
-from eddyline.errors import InvalidGrouping, Position, TypeMismatch, Unbounded
+from eddyline.errors import InvalidGrouping, NotSupported, Position, TypeMismatch, Unbounded
 
 if TYPE_CHECKING:
     from eddyline.binder.expression import Binder
@@ -38,6 +38,8 @@ def tag_count(binder: Binder, arguments: list[exp.Expr], node: exp.Expr) -> Type
     sign: str | None = None
     if arguments:
         given = arguments[0]
+        if isinstance(given, exp.Distinct):
+            raise NotSupported("tag_count takes no DISTINCT: it counts different tags anyway", position)
         if not isinstance(given, exp.Literal) or not given.is_string or given.name not in ("+", "-", ""):
             raise TypeMismatch("tag_count's sign is '+', '-' or '' (neutral)", position_of(given) or position)
         sign = given.name

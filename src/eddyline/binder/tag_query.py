@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from eddyline.algebra.expression import Aggregate, Column, Expr, Named, TypedExpr, conjunction
@@ -123,11 +125,11 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
     scope = _TagScope(source.relation)
     on_tags: list[TypedExpr] = []
     on_tuples: list[TypedExpr] = []
-    objects: list[str | None] = []
+    objects: list[_Object] = []
     for part in _conjunct_nodes(where):
         found = _object_of(part, source)
         if found is not None:
-            objects.append(found[0])
+            objects.append(found)
             continue
         _refuse_object(part, source)
         bound = bind_predicate(part, scope)
@@ -137,8 +139,10 @@ def _split(where: exp.Expr, source: Input) -> tuple[TagPredicate, TypedExpr | No
                 "one condition is about a tag and a tuple at once", position_of(part), "join the two by AND"
             )
         (on_tags if TAG_RELATION in relations else on_tuples).append(bound)
-    attributes = tuple(name for name in objects if name is not None)
-    return TagPredicate(conjunction(tuple(on_tags)), attributes, None in objects), conjunction(tuple(on_tuples))
+    attributes = tuple(found.attribute for found in objects if found.attribute is not None)
+    whole = any(found.attribute is None for found in objects)
+    by_value = any(found.by_value for found in objects)
+    return TagPredicate(conjunction(tuple(on_tags)), attributes, whole, by_value), conjunction(tuple(on_tuples))
 
 
 def _refuse_object(condition: exp.Expr, source: Input) -> None:
@@ -163,8 +167,16 @@ def _conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _object_of(node: exp.Expr, source: Input) -> tuple[str | None] | None:
-    """The attribute named by `OBJECT = stream.attribute` (none for `OBJECT = stream`), or None for anything else."""
+@dataclass(frozen=True)
+class _Object:
+    """What `OBJECT = …` names."""
+
+    attribute: str | None  # none: whole tuples
+    by_value: bool = False
+
+
+def _object_of(node: exp.Expr, source: Input) -> _Object | None:
+    """The object that a condition names, or None if it is about anything else."""
     if not isinstance(node, exp.EQ):
         return None
     for this, other in ((node.this, node.expression), (node.expression, node.this)):
@@ -173,17 +185,27 @@ def _object_of(node: exp.Expr, source: Input) -> tuple[str | None] | None:
                 raise InvalidTag("OBJECT is compared with an attribute, e.g. OBJECT = s.a", position_of(other))
             parts = tuple(part.name for part in other.parts)
             if source.relation.answers_to(parts):
-                return (None,)
-            if len(parts) > 1 and parts[-1].lower() == "value":
-                parts = parts[:-1]
-            column = FromScope([source.relation]).resolve(parts, position_of(other))
-            return (column.name,) if isinstance(column, Column) else (None,)
+                return _Object(None)
+            by_value = _names_value(parts, source.relation)
+            column = FromScope([source.relation]).resolve(parts[:-1] if by_value else parts, position_of(other))
+            return _Object(column.name, by_value) if isinstance(column, Column) else _Object(None)
     return None
+
+
+def _names_value(parts: tuple[str, ...], relation: Relation) -> bool:
+    """Whether `.value` stands behind an attribute; an attribute may be called value itself."""
+    if len(parts) < 2 or parts[-1].lower() != "value":
+        return False
+    return not (relation.answers_to(parts[:-1]) and relation.column(parts[-1]) is not None)
 
 
 def _tag_join(node: syntax.SelectQuery, inputs: list[Input], env: Environment) -> BoundQuery:
     if not isinstance(node.expressions[0], syntax.TaggedObjects):
         raise NotSupported("a tag join gives tagged objects", position_of(node), "write SELECT TAGGED OBJECTS")
+    outer = inputs[1].clause.args.get("join")
+    if outer in ("LEFT", "RIGHT", "FULL"):
+        message = f"a tag join sends the objects whose tags match: there is no {outer} JOIN by tags"
+        raise NotSupported(message, inputs[1].position, "write JOIN")
     if node.args.get("where"):
         raise NotSupported("a tag join takes no WHERE", position_of(node.args["where"]), "use sub-queries in FROM")
     ranges = []

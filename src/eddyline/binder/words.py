@@ -41,7 +41,9 @@ def bind_words(node: syntax.CreateWords, catalog: Catalog) -> DefineWords | None
             return None
         known = catalog.words[words.key]
         hint = f"DROP TAG {kind} {known.name if kind == GROUP else repr(known.name)} first"
-        raise DuplicateName(f"there is a {_CALLED[kind]} {known.name} of yours already", position_of(named), hint)
+        article = "an" if kind == ACRONYM else "a"
+        message = f"there is {article} {_CALLED[kind]} {known.name} of yours already"
+        raise DuplicateName(message, position_of(named), hint)
     catalog.words[words.key] = words
     return DefineWords(words)
 

@@ -36,20 +36,24 @@ class Given:
 
 def given_by_name(core: Core, rows: Any, tags: Any) -> dict[str, Given]:
     """What is pushed to several streams, by the names that it was given with."""
-    for what, value in (("rows", rows), ("tags", {} if tags is None else tags)):
+    tags = {} if tags is None else tags
+    for what, value in (("rows", rows), ("tags", tags)):
         if not isinstance(value, Mapping):
             raise InvalidDefinition(f"{what} for several streams have no names: {value!r:.60}", hint=_SEVERAL)
     found: dict[str, Given] = {}
     names: set[str] = set()
+    of_stream = {str(name).lower(): name for name in tags}
+    if len(of_stream) < len(tags):
+        raise DuplicateName("there are tags for one stream twice", hint="put them into one list")
     for name in rows:
         extent = core.definitions.stream(checked_text(name, "the name of a stream"))
         if extent.name in names:
             raise DuplicateName(f"rows are pushed to {extent.name} twice", hint="put them into one table or list")
         names.add(extent.name)
-        found[name] = Given(extent, rows[name], None if tags is None else tags.get(name))
-    for name in {} if tags is None else tags:
-        if name not in found:
-            raise InvalidDefinition(f"there are tags for {name}, but no rows", hint="push an empty list of rows")
+        said = of_stream.pop(name.lower(), None)
+        found[name] = Given(extent, rows[name], None if said is None else tags[said])
+    for name in of_stream.values():
+        raise InvalidDefinition(f"there are tags for {name}, but no rows", hint="push an empty list of rows")
     return found
 
 

@@ -6,7 +6,6 @@ from threading import Lock
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,32 +16,29 @@ _kernel: duckdb.DuckDBPyConnection | None = None
 
 
 def satisfied(rows: pa.Table, condition: str) -> Any:
-    """Which rows satisfy a condition, written in Spark's SQL over c0, c1, …
+    """Which rows satisfy a condition, written in Spark's SQL over c0, c1, …; those of which it is unknown do not.
 
-    Those of which it is unknown do not, nor those for which the kernel cannot compute it (an overflow, for one): nobody
-    stands behind it here, and rows must come in.
+    None if the kernel cannot compute it for one of them (an overflow, for one).
     """
-    for form in ("{}", "TRY({})"):
-        try:
-            return _asked(rows, condition, form)
-        except duckdb.Error:
-            continue
-    return np.zeros(rows.num_rows, np.bool_)
+    try:
+        return _asked(rows, condition)
+    except duckdb.Error:
+        return None
 
 
 def why_not_asked(nothing: pa.Table, condition: str) -> str | None:
     """Why the kernel cannot ask a condition of any rows; None if it can. `nothing` has their columns, and no rows."""
     try:
-        _asked(nothing, condition, "{}")
+        _asked(nothing, condition)
     except duckdb.Error as problem:
         return str(problem)
     return None
 
 
-def _asked(rows: pa.Table, condition: str, form: str) -> Any:
+def _asked(rows: pa.Table, condition: str) -> Any:
     global _kernel
     named = rows.rename_columns([f"c{place}" for place in range(rows.num_columns)])
-    text = form.format(kernel_sql(f"{condition} AS holds")[0].removesuffix(" AS holds"))
+    text = kernel_sql(f"{condition} AS holds")[0].removesuffix(" AS holds")
     with _asking:
         if _kernel is None:
             _kernel = duckdb.connect()

@@ -74,7 +74,7 @@ def aggregate(node: WindowAggregation, elements: Iterator[WindowElement]) -> Ite
     schema = within(node.input.schema)
     keys = [compile_expression(key.expr, schema) for key in node.keys]
     used = [reads(column.expr, node.input.schema) for column in (*node.keys, *node.aggregates)]
-    compute = [_aggregate_function(column.expr, schema) for column in node.aggregates]
+    compute = [aggregate_function(column.expr, schema) for column in node.aggregates]
 
     def grouped(window: Window) -> tuple[Row, ...]:
         groups: dict[Hashable, tuple[Values, list[Row]]] = {}
@@ -96,7 +96,7 @@ def _group_marks(rows: Sequence[Row], used: Sequence[frozenset[int]]) -> tuple[M
     return group_marks([row.marks for row in rows], used) if any(row.marks for row in rows) else ()
 
 
-def _aggregate_function(expr: Expr, schema: Schema) -> Callable[[Sequence[Row]], Any]:
+def aggregate_function(expr: Expr, schema: Schema) -> Callable[[Sequence[Row]], Any]:
     assert isinstance(expr, Aggregate)
     if expr.function == "tag_count":
         sign = expr.arguments[0].value if expr.arguments and isinstance(expr.arguments[0], Literal) else None

@@ -158,6 +158,7 @@ def _tag_search(predicate: TagPredicate) -> Callable[[TickTag], bool]:
     def found(tag: TickTag) -> bool:
         on_objects = all(tag.applies_to.describes(attribute) for attribute in predicate.attributes)
         on_objects = on_objects and (tag.applies_to.whole_tuple or not predicate.whole)
+        on_objects = on_objects and (tag.applies_to.by_value or not predicate.by_value)
         return on_objects and (where is None or where(tag_values(tag)))
 
     return found
@@ -165,7 +166,7 @@ def _tag_search(predicate: TagPredicate) -> Callable[[TickTag], bool]:
 
 def _mark_search(predicate: TagPredicate, schema: Schema) -> Callable[[Mark], bool]:
     """As `_tag_search`, but a mark knows what the tag still is on after others have overwritten it."""
-    found = _tag_search(TagPredicate(predicate.where))
+    found = _tag_search(TagPredicate(predicate.where, by_value=predicate.by_value))
     names = [name.lower() for name in schema.names]
     wanted = [name.lower() for name in predicate.attributes]
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from eddyline.algebra.arrival import by_arrival, saying, text_of_sayings
 from eddyline.algebra.dictionary import Dictionary, shipped
-from eddyline.algebra.expression import Aggregate
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import Applicability, TagAggregation, TickTag, WindowTagAggregation
-from eddyline.reference.aggregate import compile_aggregate
 from eddyline.reference.element import Change, Clock, Row, Stamped, StreamElement, TagElement, Window, WindowElement
 from eddyline.reference.marks import group_marks
-from eddyline.reference.relational import each_window, reads, within
+from eddyline.reference.relational import aggregate_function, each_window, reads, within
 from eddyline.reference.tag import stream_below
 from eddyline.reference.tag_group import TagGroup, TagGroups
 from eddyline.reference.value import order_key
@@ -129,12 +127,12 @@ def _groups_of(
 
 
 def _answering(node: TagAggregation | WindowTagAggregation, schema: Schema) -> Callable[[TagGroup], Row]:
-    compute = [compile_aggregate(c.expr, schema) for c in node.aggregates if isinstance(c.expr, Aggregate)]
+    compute = [aggregate_function(column.expr, schema) for column in node.aggregates]
     used = [frozenset[int](), *(reads(column.expr, node.input.schema) for column in node.aggregates)]
 
     def answer(group: TagGroup) -> Row:
-        values = list(group.members.values())
-        return Row((group.label, *(function(values) for function in compute)), group_marks([group.marks], used))
+        rows = list(group.members.values())
+        return Row((group.label, *(function(rows) for function in compute)), group_marks([group.marks], used))
 
     return answer
 

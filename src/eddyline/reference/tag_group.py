@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from eddyline.algebra.dictionary import Dictionary, word_of
 from eddyline.algebra.tag import TagFunction
-from eddyline.reference.element import Mark, Row, Values
+from eddyline.reference.element import Mark, Row
 from eddyline.reference.marks import merge_marks
 from eddyline.reference.tag_function import Occurrences, closeness
 
@@ -22,7 +22,7 @@ class TagGroup:
 
     founder: str | None
     label: str
-    members: dict[int, Values] = field(default_factory=dict)
+    members: dict[int, Row] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()  # those of the members' tags that match, in the order in which they joined
 
     @property
@@ -54,7 +54,7 @@ class TagGroups:
         group = self._closest(row) if row.marks else self._of_untagged()
         if group is not None:
             matching = [mark for mark in row.marks if self._close(mark.tag.content, group) > 0]
-            group.members[member] = row.values
+            group.members[member] = row
             group.marks = merge_marks((*group.marks, *matching))
         return group
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from eddyline.algebra.dictionary import Dictionary
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.tag import COMBINE, OVERWRITE, TYPES, USER, Applicability, TickTag, wrong_content
 from eddyline.algebra.tag_json import why_not_taken
+from eddyline.algebra.types import DOUBLE, FLOAT, STRING, DataType
 from eddyline.errors import InvalidTag, nearest
+from eddyline.reference.functions.casting import caster, to_text
 from eddyline.reference.tag_pattern import compiled, shown
 
 _FIELDS = ("content", "sign", "lifespan", "mode", "type", "tagger", "applies_to")
@@ -140,7 +143,8 @@ def _applicability(given: Any, stream: str, schema: Schema, last: int) -> Applic
     _no_others(given, _APPLIES_TO, "applies_to")
     _check_stream(given.get("stream"), stream)
     names, pattern, marked = _attributes(given.get("attributes"), schema)
-    by_value, values = _values(given.get("value"), given.get("values"))
+    on = Applicability(stream, attributes=names, attribute_pattern=pattern)
+    by_value, values = _values(given.get("value"), given.get("values"), on, schema)
     by_value = by_value or marked
     if by_value and names is None and pattern is None:
         raise InvalidTag("a tag on a value must name its attribute: applies_to.attributes is missing")
@@ -240,8 +244,9 @@ def _attribute_pattern(given: str, schema: Schema) -> str:
     return given
 
 
-def _values(value: Any, values: Any) -> tuple[bool, str | None]:
-    """Whether the tag is on values, and the pattern of those values; a value that is given is its own pattern."""
+def _values(value: Any, values: Any, on: Applicability, schema: Schema) -> tuple[bool, str | None]:
+    """Whether the tag is on values, and the pattern of those values; a value that is given is its own pattern, however
+    the attributes write it that the tag is on."""
     if values is not None:
         if not isinstance(values, str):
             raise InvalidTag(f"applies_to.values is a pattern, not {_shown(values)}")
@@ -256,7 +261,28 @@ def _values(value: Any, values: Any) -> tuple[bool, str | None]:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # 72 is written 72.0 in a DOUBLE column
-    return True, re.escape(str(value)) + (r"(\.0+)?" if isinstance(value, int) else "")
+    pattern = re.escape(str(value)) + (r"(\.0+)?" if isinstance(value, int) else "")
+    if isinstance(value, str):
+        return True, pattern
+    types = [field.type for field in schema.fields if on.describes(field.name)]
+    texts = dict.fromkeys(text for type_ in types for text in _written_as(value, type_))
+    return True, "|".join([pattern, *(re.escape(text) for text in texts if not re.fullmatch(pattern, text))])
+
+
+def _written_as(number: float, type_: DataType) -> Iterator[str]:
+    """How a number is written in a column whose values have a point.
+
+    >>> [*_written_as(10**8, DOUBLE)], [*_written_as(0, DOUBLE)]
+    (['1.0E8'], ['0.0', '-0.0'])
+    """
+    if type_ not in (FLOAT, DOUBLE) and type_.name != "DECIMAL":
+        return
+    there = caster(STRING, type_)(repr(number))
+    if there is None or (type_.name == "DECIMAL" and there != Decimal(repr(number))):
+        return  # it has no room for it
+    yield to_text(type_)(there)
+    if not number and type_.name != "DECIMAL":
+        yield to_text(type_)(-there)
 
 
 def _no_others(given: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -89,6 +89,8 @@ class TagSearch:
         wanted = self.predicate.attributes
         if self.predicate.whole and mark.fields is not None:
             return False
+        if self.predicate.by_value and not mark.is_by_value:
+            return False
         if self.names is None:
             return all(map(mark.tick_tag.applies_to.describes, wanted))
         on = {self.names[field] for field in mark.fields or ()}

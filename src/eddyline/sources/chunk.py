@@ -161,8 +161,7 @@ def tag_text(raw: Any, parsed: dict[str, Any]) -> str:
             return raw
         except UnicodeEncodeError:
             pass
-    # A file with DECIMAL columns is read with exact numbers, but a tag has no use for them.
-    return json.dumps(parsed, default=float)
+    return json.dumps(parsed)
 
 
 def in_order_of_lines(parts: Sequence[Chunk]) -> Chunk:

@@ -14,6 +14,7 @@ from eddyline.errors import InvalidDefinition, nearest
 from eddyline.sources.arrival import DELETE, INSERT, REPLACE, TAG, Arrival
 from eddyline.sources.conversion import RowConversion
 from eddyline.sources.reasons import BadValue, shown, why_not_json
+from eddyline.sources.tag_fields import as_json
 
 _EPOCH = datetime(1970, 1, 1)
 _INDEX_DIGITS = 18  # no stream is longer
@@ -200,6 +201,11 @@ def _parsed_tag(tag: Any) -> dict[str, Any]:
             tag = json.loads(tag)
         except (ValueError, RecursionError) as problem:
             raise BadRow(f"_tag: {why_not_json(problem)}") from None
+    else:
+        try:
+            tag = as_json(tag)
+        except BadValue as problem:
+            raise BadRow(f"_tag: {problem}") from None
     if not isinstance(tag, dict):
         raise BadRow(f"_tag: {shown(tag)} is not a JSON object")
     if (wrong := why_not_taken(tag)) is not None:

@@ -113,9 +113,12 @@ def _string_from_native(value: Any) -> str:
             return value.decode()
         except UnicodeDecodeError:
             raise BadValue(f"{value[:SHOWN_CHARACTERS]!r} is not UTF-8 text") from None
-    if isinstance(value, bool | int | float | list | dict):
+    if not isinstance(value, bool | int | float | list | dict):
+        return str(value)
+    try:
         return json.dumps(value, ensure_ascii=False, default=str)  # as Spark reads a JSON number into a STRING
-    return str(value)
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, thousands of digits, what contains itself
+        raise is_not_native(value, STRING) from None
 
 
 def _exactly(class_: type, type_: DataType) -> Converter:

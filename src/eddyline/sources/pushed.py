@@ -72,8 +72,18 @@ def _chunk(extent: Extent, rows: Any, tick_micros: int, turns: int, file: str) -
 def _as_table(rows: Any) -> Any:
     """A batch or frame as a table, if it can be one; whatever else it is as it is."""
     if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    return _from_frame(rows) if _is_frame(rows) else rows
+        rows = pa.Table.from_batches([rows])
+    elif _is_frame(rows):
+        rows = _from_frame(rows)
+    return _with_plain_kinds(rows) if isinstance(rows, pa.Table) else rows
+
+
+def _with_plain_kinds(table: pa.Table) -> pa.Table:
+    """Kinds of rows and tags as Arrow's usual texts: in other forms of texts not everything can be looked for."""
+    for at, (name, type_) in enumerate(zip(table.schema.names, table.schema.types, strict=True)):
+        if name.lower() in (OP, TAG_COLUMN) and (pa.types.is_large_string(type_) or pa.types.is_string_view(type_)):
+            table = table.set_column(at, name, table.column(at).cast(pa.string()))
+    return table
 
 
 # -- tables and frames ------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from eddyline.sources.chunk import Chunk
 from eddyline.sources.columns import OP
 from eddyline.sources.columns import TAG as TAG_COLUMN
 from eddyline.sources.native_value import plain_value
-from eddyline.sources.reasons import written
+from eddyline.sources.reasons import BadValue, written
+from eddyline.sources.tag_fields import as_json
 from eddyline.sources.tags_beside import TagsBeside, tags_alone, without_row
 from eddyline.sources.usual_tags import are_usual, numbered
 
@@ -85,7 +86,7 @@ def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
         if isinstance(said := tag.get(TAG_COLUMN), str):  # Arrow has no half of a surrogate pair, JSON can write it
             tag[TAG_COLUMN] = said.encode(errors="backslashreplace").decode()
         elif said is not None:
-            tag[TAG_COLUMN] = written(said, only_ascii=True)
+            tag[TAG_COLUMN] = _as_text(said)
         if isinstance(tag.get(BEFORE), int):  # what Arrow cannot hold is no place either
             tag[BEFORE] = max(-_MOST_ROWS, min(_MOST_ROWS, tag[BEFORE]))
     names = dict.fromkeys([BEFORE, TAG_COLUMN, *(name for tag in spelled for name in tag)])
@@ -93,6 +94,14 @@ def _tags_as_table(extent: Extent, tags: Any) -> pa.Table:
         return pa.table({name: pa.array([tag.get(name) for tag in spelled]) for name in names})
     except (pa.ArrowException, OverflowError) as problem:
         raise TypeMismatch(f"the tags pushed to {extent.name} are of different types: {problem}", hint=_TAGS) from None
+
+
+def _as_text(said: Any) -> str:
+    """The JSON of a tag; of what JSON cannot say, what is wrong with it, which is no tag either."""
+    try:
+        return written(as_json(said), only_ascii=True)
+    except BadValue as problem:
+        return str(problem)
 
 
 def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
@@ -108,6 +117,8 @@ def _placed(extent: Extent, tags: pa.Table) -> tuple[pa.Table, Positions]:
     before = tags.column(BEFORE)
     if not (pa.types.is_integer(before.type) or pa.types.is_null(before.type)):
         raise TypeMismatch(f"{BEFORE} of the tags pushed to {extent.name} is {before.type}, not whole", hint=_TAGS)
+    if pa.types.is_uint64(before.type):
+        before = pc.min_element_wise(before, pa.scalar(_MOST_ROWS, pa.uint64()), skip_nulls=False)
     numbers = pc.fill_null(before.cast(pa.int64()), _NO_PLACE).to_numpy()
     return tags.drop_columns([BEFORE]), numbers
 

@@ -27,11 +27,12 @@ def _written(value: Any) -> str:
 
 
 def written(value: Any, only_ascii: bool = False) -> str:
-    """A value as JSON, or which kind of value it is if it cannot be written: too deep, or a number too long."""
+    """A value as JSON, or which kind of value it is if it cannot be written: too deep, a number too long, or a dict
+    with keys that are no texts."""
     try:
         return json.dumps(value, ensure_ascii=only_ascii, default=str)
-    except (ValueError, RecursionError):
-        return f"a {type(value).__name__} that is too large to be written"
+    except (TypeError, ValueError, RecursionError):
+        return f"a {type(value).__name__} that cannot be written"
 
 
 def _shortened(text: str) -> str:

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from eddyline.algebra.expression import TypedExpr
 from eddyline.algebra.schema import Schema
+from eddyline.algebra.user_function import UserCall
 from eddyline.columnar.types import arrow_schema
 from eddyline.errors import NotSupported
 from eddyline.kernels.conditions import satisfied, why_not_asked
 from eddyline.kernels.fits import why_not_expression
 from eddyline.log.active_tag import Condition
+from eddyline.log.answers import python_rows
+from eddyline.reference.expression import compile_predicate
 from eddyline.spark.expression import names_of, spark_sql
 
 
 def check(where: TypedExpr, schema: Schema) -> None:
     """Raise if a condition cannot be asked before tuples are in the log: once it is there, nobody can take it out."""
-    reason = why_not_expression(where)
-    if reason is None:
-        problem = why_not_asked(arrow_schema(schema).empty_table(), _text(where, schema))
-        reason = None if problem is None else f"the kernel cannot compute it ({problem})"
-    if reason is not None:
-        raise NotSupported(
-            f"the condition of a tag is asked as tuples come in, where {reason}",
-            hint="compare values of one type, such as a > 5 and b = 'x', or attach it CONTINUOUSLY",
-        )
+    own = next((call.definition.name for call in where.walk() if isinstance(call, UserCall)), None)
+    if own is not None:
+        message = f"the condition of a tag is asked as tuples come in, which {own} could keep out: it may fail"
+        raise NotSupported(message, hint="attach the tag CONTINUOUSLY, or ask without functions of your own")
 
 
 def condition(where: TypedExpr, schema: Schema) -> Condition:
-    """Which tuples satisfy a condition."""
-    return partial(_asked, _text(where, schema))
+    """Which tuples satisfy a condition. What the kernel does not compute, or means otherwise, is computed tuple by
+    tuple, as the reference engine does: Spark is too far away from where tuples come in."""
+    text = _in_kernel(where, schema)
+    each = _of_each(where, schema)
+
+    def asked(values: pa.Table) -> Any:
+        found = None if text is None else satisfied(values, text)
+        return each(values) if found is None else found
+
+    return asked
 
 
-def _text(where: TypedExpr, schema: Schema) -> str:
-    return spark_sql(where, names_of(schema, [f"c{place}" for place in range(len(schema))]))
+def _in_kernel(where: TypedExpr, schema: Schema) -> str | None:
+    if why_not_expression(where) is not None:
+        return None
+    text = spark_sql(where, names_of(schema, [f"c{place}" for place in range(len(schema))]))
+    return text if why_not_asked(arrow_schema(schema).empty_table(), text) is None else None
 
 
-def _asked(text: str, values: pa.Table) -> Any:
-    return satisfied(values, text)
+def _of_each(where: TypedExpr, schema: Schema) -> Callable[[pa.Table], Any]:
+    holds = compile_predicate(where, schema)
+    return lambda values: np.fromiter(map(holds, python_rows(values.column_names, values)), np.bool_, values.num_rows)

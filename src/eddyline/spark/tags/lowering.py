@@ -369,14 +369,27 @@ class _Lowering:
             cast(WindowOp, below.plan),
         )
         keys = (Named(Column(group, BIGINT), "$key0"), Named(Column(label, STRING), "$key1"))
-        plain = tuple(Named(column.expr, f"$aggregate{i}") for i, column in enumerate(node.aggregates))
-        collected = Named(_collected(Column(matching, STRING)), all_of)
-        aggregated = WindowAggregation(keys, (*plain, *more, collected), groups)
+        counting = any(_counts_tags(column.expr) for column in node.aggregates)
+        tags = Column(self._name(), STRING)  # of the tuples, whether they match or not
+        plain = tuple(
+            Named(column.expr, f"$aggregate{i}")
+            for i, column in enumerate(node.aggregates)
+            if not _counts_tags(column.expr)
+        )
+        collected = [Named(_collected(Column(matching, STRING)), all_of)]
+        if counting:
+            collected.append(Named(_collected(groups.marks), tags.name))
+        aggregated = WindowAggregation(keys, (*plain, *more, *collected), groups)
         reads = [frozenset[int](), *(_reads(column.expr, node.input.schema) for column in node.aggregates)]
         marks = Named(of.of_tag_group(Column(all_of, STRING), reads), self._name())
         shown = [
             Named(Column("$key1", STRING), GROUP_LABEL),
-            *(Named(Column(p.name, p.expr.type), a.name) for p, a in zip(plain, node.aggregates, strict=True)),
+            *(
+                Named(_count(column.expr, tags, node.input.schema), column.name)
+                if _counts_tags(column.expr)
+                else Named(Column(f"$aggregate{i}", column.expr.type), column.name)
+                for i, column in enumerate(node.aggregates)
+            ),
             *(Named(Column(column.name, column.expr.type), column.name) for column in more),
             *of_groups,
         ]
