@@ -84,6 +84,26 @@ def test_where_nothing_fits_it_says_what_would_and_that_is_true() -> None:
     assert "no join tree" not in text(begin, a=fewer, b=fewer, c=fewer)
 
 
+@pytest.mark.parametrize(
+    ("window", "length"),
+    [("[RANGE {} SEC]", 60), ("[FROM NOW-{} TO NOW SLIDE 1 SEC]", 60), ("[ROWS {}]", 100)],
+)
+def test_windows_that_would_do_can_be_written(window: str, length: int) -> None:
+    """[RANGE 12 SEC] reaches over thirteen ticks, and no window is shorter than one."""
+    query = f"SELECT a.x FROM a {window}, b {window}, c {window} WHERE a.k = b.k AND b.k = c.k"
+    told = 0
+    for limit in (0.00002, 0.0001, 0.0005, 0.001, 0.01, 0.05, 0.3):
+        begin = f"SET cpu_limit = {limit}; EXPLAIN "
+        found = text(f"{begin}{query.format(length, length, length)};", a=100, b=100, c=100)
+        part = re.search(r"fits with windows of (\d+)% of their length", found)
+        if part is not None:
+            shorter = length * int(part[1]) // 100
+            again = text(f"{begin}{query.format(*[max(shorter, 'ROWS' in window)] * 3)};", a=100, b=100, c=100)
+            assert "no join tree" not in again, (limit, part[0])
+            told += 1
+    assert told > 1
+
+
 def test_limits_that_would_do_can_be_pasted() -> None:
     roomy, tight = f"SET memory_limit = '1 TB'; EXPLAIN {JOIN};", "SET cpu_limit = 0.001; "
     cpu = re.search(r"fits with cpu_limit = (\S+)", text(tight + roomy, a=50, b=50, c=50))

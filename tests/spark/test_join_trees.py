@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -267,6 +268,33 @@ def test_what_explain_says_of_a_join_at_work(db: eddyline.Database) -> None:
     assert "measured: a b: " in text and "stored in" in text
     assert "measured: the join itself: " in text
     assert "by what was seen, the planner finds:" in text
+
+
+def test_what_a_relation_takes_back_is_not_taken_from_what_its_join_has_given(db: eddyline.Database) -> None:
+    """Most tuples of the windows go in the last batches, and no more come."""
+    _streams(db, "abc")
+    db.sql("CREATE QUERY q AS SELECT a.v AS x FROM a [RANGE 3 SEC], b [RANGE 3 SEC], c [RANGE 3 SEC] WHERE a.k = b.k")
+    for tick in range(1, 20):
+        few = {name: [(at, at, tick) for at in range(4 if tick < 8 else 1)] for name in "abc"}
+        db.push(few if tick < 15 else {"a": few["a"]})
+        db.flush()
+    found = re.search(r"measured: the join itself: (\S+) tuples/s", _explained(db, "q"))
+    assert found is not None and float(found[1]) >= 0
+
+
+def test_windows_of_time_without_states_are_said_to_be_joined_as_the_kernel_likes(db: eddyline.Database) -> None:
+    _streams(db, "abc")
+    windows = ", ".join(f"{name} [FROM NOW-3 TO NOW SLIDE 2 SEC]" for name in "abc")
+    for name, tree in {"plain": "(a b c)", "stored": "((a b) c)"}.items():
+        db.sql(
+            f"CREATE QUERY {name} WITH (join_tree = '{tree}') AS "
+            f"SELECT a.v AS x FROM {windows} WHERE a.k = b.k AND b.k = c.k"
+        )
+    for tick in range(1, 9):
+        _push(db, "abc", tick)
+        db.flush()
+    assert "probed as the kernel likes, because windows of time are joined from tuples" in _explained(db, "plain")
+    assert "probed in the last batch, in orders that" in _explained(db, "stored")
 
 
 def test_probe_orders_follow_what_is_seen(db: eddyline.Database) -> None:

@@ -66,3 +66,20 @@ def test_what_a_join_reads_twice_is_not_kept_by_others(tmp_path: Path) -> None:
         _batches(db, range(1, 6))
         text = _explained(db, "q")
     assert "not counted" not in text
+
+
+def test_limits_of_its_own_are_not_told_as_those_that_set_changes(tmp_path: Path) -> None:
+    with kernels_alone(), eddyline.connect(str(tmp_path / "db"), heartbeat=None, clock=lambda: 0, pace=BUSY) as db:
+        for name in "abc":
+            db.sql(f"CREATE STREAM {name} (k INTEGER, v INTEGER, t INTEGER) TIMESTAMP BY t")
+        windows = ", ".join(f"{stream} [RANGE 9 SEC]" for stream in "abc")
+        for name, how, condition in (
+            ("small", "WITH (memory_limit = '1 KB')", "b.v = c.v"),
+            ("other", "", "a.v = c.v"),
+        ):
+            join = f"SELECT a.v AS p FROM {windows} WHERE a.k = b.k AND {condition}"
+            db.sql(f"CREATE QUERY {name} {how} AS ISTREAM({join})")
+        _batches(db, range(1, 6))
+        text = _explained(db, "small")
+    assert "beside the others a join tree fits with memory_limit = '" in text
+    assert "SET memory_limit" not in text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eddyline.algebra.join_drawing import DrawnNode
 from eddyline.planner.choice import Choice
-from eddyline.planner.cost import Limits, Model, Resources
+from eddyline.planner.cost import ROUNDING, Limits, Model, Resources
 from eddyline.planner.graph import members
 from eddyline.planner.order import Order
 from eddyline.planner.plan import Plan
@@ -50,13 +50,14 @@ def number(value: float) -> str:
 def rounded_up(value: float) -> float:
     """To three digits that count: a limit that is to be enough must not be told too low.
 
-    >>> rounded_up(0.96612), rounded_up(1234.5), rounded_up(0.5)
-    (0.967, 1240.0, 0.5)
+    >>> rounded_up(0.96612), rounded_up(1234.5), rounded_up(0.5), rounded_up(62.5 * (1 + 2e-9))
+    (0.967, 1240.0, 0.5, 62.6)
     """
     if value <= 0 or math.isinf(value):
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return float(f"{math.ceil(value / unit - 1e-6) * unit:.6g}")
+    # what is less than that above a number fits into it; it is 100 to 1,000 units
+    return float(f"{math.ceil(value / unit - 100 * ROUNDING) * unit:.6g}")
 
 
 def limit_text(value: float) -> str:
@@ -250,7 +251,9 @@ def _excess_beside(used: Resources, units: Units, shared: Shared) -> str:
 def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units, shared: Shared) -> Iterator[str]:
     nearest, taken = missing.nearest, shared.taken
     beside = taken != Resources(0.0, 0.0)
-    fits, set_ = ("beside the others a join tree fits", "SET ") if beside else ("a join tree fits", "")
+    fits = "beside the others a join tree fits" if beside else "a join tree fits"
+    # of what others take nothing, its own limit is meant, which SET does not change
+    set_cpu, set_memory = ("SET " if amount else "" for amount in (taken.cpu, taken.memory))
     none = "no join tree fits" if choice.certain else "no join tree was found that fits"
     others = f" beside the others, which take {units.cpu(taken.cpu)} cpu, {units.memory(taken.memory)} memory"
     yield none + (others if beside else "")
@@ -259,12 +262,12 @@ def _missing(model: Model, choice: Choice, missing: Shortfall, units: Units, sha
     least = model.least
     yield f"every join tree needs at least {units.cpu(least.cpu)} cpu and {units.memory(least.memory)} memory"
     if missing.cpu_limit is not None:
-        yield f"{fits} with {set_}cpu_limit = {limit_text(missing.cpu_limit + taken.cpu)}"
+        yield f"{fits} with {set_cpu}cpu_limit = {limit_text(missing.cpu_limit + taken.cpu)}"
     if missing.memory_limit is not None:
-        yield f"{fits} with {set_}memory_limit = {units.memory_limit(missing.memory_limit + taken.memory)}"
+        yield f"{fits} with {set_memory}memory_limit = {units.memory_limit(missing.memory_limit + taken.memory)}"
     if missing.is_both:
         cpu, memory = limit_text(nearest.cpu + taken.cpu), units.memory_limit(nearest.memory + taken.memory)
-        yield f"{fits} with {set_}cpu_limit = {cpu} and {set_}memory_limit = {memory} together"
+        yield f"{fits} with {set_cpu}cpu_limit = {cpu} and {set_memory}memory_limit = {memory} together"
         fastest = f"{units.cpu(missing.fastest.cpu)} cpu, with {units.memory(missing.fastest.memory)} memory"
         yield f"the least cpu that a join tree was found for is {fastest}"
     if missing.windows is not None:

@@ -20,12 +20,14 @@ from eddyline.planner.statistics import Statistics
 class Estimate:
     """Tuples in a second, and tuples at a time; of a stream, which keeps none, the latter is 0.
 
-    `counted`: there are as many at a time however fast they come.
+    `counted`: there are as many at a time however fast they come. `shortest`: so much of that stays however short the
+    window is made.
     """
 
     rate: float
     size: float = 0.0
     counted: bool = False
+    shortest: float = 0.0
 
     def __mul__(self, part: float) -> Estimate:
         return replace(self, rate=self.rate * part, size=self.size * part)
@@ -104,7 +106,7 @@ class Estimator:
     def _lasting(self, below: Operator, ticks: float) -> Estimate:
         """A window over a stream that is so many ticks wide."""
         rate = self.of(below).rate
-        return Estimate(rate, rate * ticks * self.statistics.tick_seconds)
+        return Estimate(rate, rate * ticks * self.statistics.tick_seconds, shortest=1.0 / max(ticks, 1.0))
 
     def _timed(self, operator: window.TimeWindow) -> Estimate:
         return self._lasting(operator.input, operator.scope.end - operator.scope.start + 1)
@@ -133,43 +135,46 @@ class Estimator:
         return self._endless(operator.input)
 
     def _by_rows(self, operator: window.RowWindow) -> Estimate:
-        return Estimate(self.of(operator.input).rate, operator.scope.end - operator.scope.start + 1, counted=True)
+        return self._counting(operator.input, operator.scope.end - operator.scope.start + 1)
+
+    def _counting(self, below: Operator, rows: int, groups: float = 1.0) -> Estimate:
+        return Estimate(self.of(below).rate, rows * groups, counted=True, shortest=1.0 / max(rows, 1))
 
     def _latest(self, operator: window.LatestRowsWindow) -> Estimate:
         groups = 1.0
         if operator.partition:
             groups = self.statistics.assumptions.groups
             self._assume(f"PARTITION BY makes {groups:g} parts")
-        return Estimate(self.of(operator.input).rate, operator.rows * groups, counted=True)
+        return self._counting(operator.input, operator.rows, groups)
 
     # -- relations ----------------------------------------------------------------------------------------------------
 
     def _grouped(self, operator: relational.WindowAggregation) -> Estimate:
         below = self.of(operator.input)
         if not operator.keys:
-            return Estimate(below.rate, 1.0, counted=True)
+            return Estimate(below.rate, 1.0, counted=True, shortest=1.0)
         groups = self.statistics.assumptions.groups
         if groups >= below.size:
             return below
         self._assume(f"GROUP BY makes {groups:g} groups")
-        return Estimate(below.rate, groups, counted=True)
+        return Estimate(below.rate, groups, counted=True, shortest=1.0)
 
     def _sorted(self, operator: relational.WindowSort) -> Estimate:
         below = self.of(operator.input)
         if operator.limit is None or operator.limit >= below.size:
             return below
-        return Estimate(below.rate, max(operator.limit, 1.0), counted=True)
+        return Estimate(below.rate, max(operator.limit, 1.0), counted=True, shortest=1.0)
 
     def _joined(self, operator: relational.WindowJoin | relational.WindowCrossProduct) -> Estimate:
         left, right = self.of(operator.left), self.of(operator.right)
-        counted = left.counted and right.counted
-        both = Estimate(left.rate * right.size + right.rate * left.size, left.size * right.size, counted)
+        counted, shortest = left.counted and right.counted, max(left.shortest, right.shortest)
+        both = Estimate(left.rate * right.size + right.rate * left.size, left.size * right.size, counted, shortest)
         if isinstance(operator, relational.WindowCrossProduct):
             return both
         found = self.filtered(both, operator.predicate)
         for side, kinds in ((left, ("LEFT", "FULL")), (right, ("RIGHT", "FULL"))):
             if operator.kind in kinds:  # each of its tuples stays, with or without a partner
-                found = Estimate(max(found.rate, side.rate), max(found.size, side.size), counted)
+                found = Estimate(max(found.rate, side.rate), max(found.size, side.size), counted, shortest)
         return found
 
 

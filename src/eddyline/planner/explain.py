@@ -77,6 +77,7 @@ class AtWork:
     measured: Mapping[int, Measured] = field(default_factory=dict)  # by the inputs of a state; 0: the join itself
     probes: Sequence[str] = ()  # the orders in which parts have probed each other in the last batch
     reordered: int = 0  # in how many batches they were others than before
+    unordered: str = "until more was seen"  # why there are no such orders, if there are none
     free: frozenset[int] = frozenset()  # sets of its inputs that other joins keep
     left: Limits | None = None  # what these leave for it; None: nobody knows
     own: Limits = field(default_factory=Limits)  # those of the query, for all that its tree needs
@@ -178,7 +179,7 @@ def _probed(at: AtWork) -> Iterator[str]:
         times = "never changed" if not at.reordered else f"changed in {at.reordered} batches so far"
         yield f"probed in the last batch, in orders that were {times}: {', '.join(at.probes)}"
     else:
-        yield "probed as the kernel likes, until more was seen"
+        yield f"probed as the kernel likes, {at.unordered}"
 
 
 def bytes_text(amount: float) -> str:

@@ -28,6 +28,7 @@ class Input:
     """One input. `size` is how many tuples its window holds; `width` what one of them takes, in units of memory.
 
     A table that does not change has a rate of 0. A window that is `counted` holds as many rows however fast they come.
+    `shortest` is the part of it that stays however short it is made: nobody can write less than a tick, or a row.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Input:
     size: float
     width: float = 1.0
     counted: bool = False
+    shortest: float = 0.0
 
     def __post_init__(self) -> None:
         if not (self.rate >= 0 and math.isfinite(self.rate)):
@@ -51,7 +53,8 @@ class Input:
         """With other rates and windows; a window in time holds fewer tuples if fewer come."""
         if not self.rate:
             return self
-        size = self.size * windows * (1.0 if self.counted else rates)
+        window = self.shortest + (1.0 - self.shortest) * windows
+        size = self.size * window * (1.0 if self.counted else rates)
         return replace(self, rate=self.rate * rates, size=size)
 
     @property

@@ -126,7 +126,8 @@ def multi_join(plan: Operator, statistics: Statistics) -> MultiJoin:
 
 
 def _input(name: str, estimate: Estimate, schema: Schema) -> Input:
-    return Input(name, estimate.rate, max(estimate.size, LEAST_SIZE), width_of(schema), estimate.counted)
+    size = max(estimate.size, LEAST_SIZE)
+    return Input(name, estimate.rate, size, width_of(schema), estimate.counted, estimate.shortest)
 
 
 def input_names(operators: tuple[Operator, ...]) -> list[str]:

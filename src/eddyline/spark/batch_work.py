@@ -38,7 +38,7 @@ from eddyline.spark.numbering import is_due
 from eddyline.spark.planning import planned
 from eddyline.spark.showing import ask_again
 from eddyline.spark.spans import LOW, NOTHING, Spans
-from eddyline.spark.stages import SLICES, STATE, Stage, numbered_by, waited_by, waiting_for
+from eddyline.spark.stages import RELATION, SLICES, STATE, Stage, numbered_by, waited_by, waiting_for
 from eddyline.spark.standing import Standing, of_the_past
 from eddyline.spark.stretches import Stretch, all_fresh, clock_of, derived_with
 from eddyline.spark.trouble import reason_of, storage_problem, was_cancelled
@@ -213,12 +213,19 @@ class BatchWork:
         return way.probing if shared is None or way.query is not shared.standing else shared.probing(stage.name)
 
     def _nodes(self, way: Way) -> dict[str, tuple[int, float]]:
-        """By stage of a join tree, how many tuples it has given, and its processor time."""
+        """By stage of a join tree, how many tuples it has given, and its processor time.
+
+        What a relation takes back is a tuple whose time is over; elsewhere it is one that was never right.
+        """
         names = [stage.name for stage in way.stages if stage.joined is not None]
+        fading = {stage.name for stage in way.stages if stage.kind == RELATION}
         if self._shared is not None:
             names += [name for name in self._shared.states if way.query.name in self._shared.users(name)]
         found = {name: self._added.stages.get(name, _NOTHING) for name in names}
-        return {name: (result.plus - result.minus, self._cpu.get(name, 0.0)) for name, result in found.items()}
+        return {
+            name: (max(0, result.plus - (0 if name in fading else result.minus)), self._cpu.get(name, 0.0))
+            for name, result in found.items()
+        }
 
     @property
     def _tasks(self) -> int:

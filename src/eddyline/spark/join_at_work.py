@@ -139,6 +139,8 @@ class JoinAtWork:
     @property
     def probes(self) -> list[str]:
         """The orders of the last batch that has joined something."""
+        if not self.of.runs_by(self.tree):
+            return []
         last = self.probing if self.probing is not None and self.probing.used else self.probed
         return [] if last is None else last.told()
 

@@ -69,6 +69,12 @@ class JoinInputs:
     def columns_of(self, mask: int) -> list[str]:
         return [f"c{i}" for at in members(mask) for i in self.columns(at)]
 
+    def runs_by(self, tree: JTree) -> bool:
+        """Whether it is joined as a tree says. Without states, windows of time pair their tuples by the ticks of the
+        windows, which an index finds.
+        """
+        return self.is_relation or bool(tree.states())
+
     def storing(self, tree: JTree) -> JTree:
         """The tree without states that cannot be stored."""
         for state in tree.states():

@@ -82,6 +82,8 @@ def _at_work(engine: Engine, query: Standing, join: JoinAtWork) -> AtWork:
     beside = _beside(engine, query)
     made = AtWork(join.described(), join.model(), join.tree, join.how, measured, join.probes, join.reordered)
     made = replace(made, own=join.own, said=tuple(_said(engine, query, join)))
+    if not join.of.runs_by(join.tree):
+        made = replace(made, unordered="because windows of time are joined from tuples where nothing is stored")
     if beside is None:
         return made
     limits = engine.join_limits().limits

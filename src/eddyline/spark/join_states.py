@@ -30,8 +30,7 @@ def with_states(
     if not below.keys() >= set(node.states):  # the past is being answered, or they have failed
         return None if stage.kind == STATE else view
     if stage.kind != STATE:
-        # without states, windows of time pair their tuples by the ticks of the windows, which an index finds
-        runs = node.of.is_relation or bool(node.states)
+        runs = node.of.runs_by(node.tree)
         return replace(view, states=below, join=node, probing=probing) if runs else view
     view = replace(view, states=below, probing=probing)
     begins = had.start is None
