@@ -132,11 +132,16 @@ def probing(graph: JoinGraph, costs: Costs, start: Shape, others: Sequence[Shape
         ]
         size = state_and_rate(graph, other)[0]
         keys = [key for key in graph.keys if key.inputs & joined and key.inputs & more]
+        tuples *= size
         if all(p.kind == THETA for p in new) and not keys:
-            total += tuples * size * costs.compare
-        tuples *= size * math.prod(one.selectivity for one in new)
-        tuples *= math.prod(of_key(key, joined | more) / of_key(key, joined) / of_key(key, more) for key in keys)
-        total += tuples * costs.join
+            total += tuples * costs.compare
+            tuples *= math.prod(one.selectivity for one in new)
+            total += tuples * costs.join
+        else:  # what an index finds is joined, and then asked the rest
+            tuples *= math.prod(of_key(key, joined | more) / of_key(key, joined) / of_key(key, more) for key in keys)
+            tuples *= math.prod(one.selectivity for one in new if one.kind != THETA)
+            total += tuples * costs.join
+            tuples *= math.prod(one.selectivity for one in new if one.kind == THETA)
         joined |= more
     return total
 

@@ -13,6 +13,8 @@ from eddyline.planner.correlation import is_negatively_correlated, trade_of
 from eddyline.planner.cost import Costs, Limits, Model, Resources
 from eddyline.planner.finder import find_jtrees
 from eddyline.planner.graph import THETA, Input, JoinGraph, Predicate, mask_of
+from eddyline.planner.order import Prices, cost_of, exact_orders
+from eddyline.planner.parts import Parts
 from eddyline.planner.shapes import CLIQUE, CYCLE, LINEAR, PAIRS, STAR, made, shape_of
 from eddyline.planner.tree import leaf, mjoin_of, node, tree_of
 
@@ -137,6 +139,18 @@ def test_a_theta_join_also_pays_for_what_it_compares() -> None:
     graph = JoinGraph((Input("A", 1, 10), Input("B", 2, 20)), (Predicate(frozenset({A, B}), 0.5, THETA),))
     costs = Costs(0, 0, 1, compare=3)
     assert Model(graph, costs).of(mjoin_of(0b11)).cpu == (1 * 20 + 2 * 10) * (0.5 * 1 + 3)
+
+
+def test_a_detour_by_an_index_spares_no_comparison() -> None:
+    """B comes by the key that it shares with C, too; each two of A and B have to be looked at all the same."""
+    predicates = (Predicate(frozenset({A, B}), 1e-4, THETA), Predicate(frozenset({B, C}), 1 / 20))
+    graph = JoinGraph((Input("A", 1, 1000), Input("B", 0, 1000), Input("C", 0, 20)), predicates)
+    parts = Parts(graph, [1 << at for at in (A, B, C)])
+    prices = Prices(join=1.0, compare=0.1)
+    # 10^6 pairs and what is left of them; or 20,000 with all of C, of which each finds 50 of B
+    assert cost_of(parts, A, (B, C), prices) == pytest.approx(1e6 * 0.1 + 100 + 100)
+    assert cost_of(parts, A, (C, B), prices) == pytest.approx(2e4 * (1 + 0.1) + 1e6 * 1)
+    assert exact_orders(parts, prices)[A].probes == (B, C)
 
 
 @laws()

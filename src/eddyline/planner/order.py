@@ -1,9 +1,9 @@
 """In which order a tuple that arrives at a node probes the states of the other children.
 
-The step from the joined tuples P to the state d costs what it finds, size(P ∪ d), for each part of P that is new; and,
-if no predicate between them can be looked up, comparing each with all of d. It depends on the sets alone, so for few
-states dynamic programming over subsets finds the best order, cross products among them. For many, two candidates are
-weighed:
+The step from the joined tuples P to the state d costs what it finds for each part of P that is new: size(P ∪ d), and
+what an index has found, but the predicates that it knows nothing of drop; if there is no index, comparing each with all
+of d. It depends on the sets alone, so for few states dynamic programming over subsets finds the best order, cross
+products among them. For many, two candidates are weighed:
 
 - ranks (Ibaraki and Kameda; Krishnamurthy, Boral and Zaniolo): along a spanning tree of the most selective predicates.
   If the graph is a tree, no order without cross products is better; O(n log n) for each child that begins.
@@ -22,7 +22,7 @@ from eddyline.planner.parts import Parts
 #: up to so many children are ordered exactly: in a millisecond, which batches have that join so many
 EXACT_CHILDREN = 8
 
-#: to divide by where a cost is below all numbers
+#: to divide by where a cost, or a part, is below all numbers
 _NEXT_TO_NOTHING = 1e-300
 
 #: what it costs to come to a set of parts if one of them is the last
@@ -81,10 +81,13 @@ def steps_of_orders(parts: int) -> float:
 def step(parts: Parts, joined: int, size: float, part: int, prices: Prices) -> tuple[float, float]:
     """How many tuples are joined after one more part, and what that costs."""
     after = size * parts.factor(joined, part)
-    cost = after * prices.join
-    if prices.compare and not parts.is_indexed(joined, part):
-        cost += size * parts.sizes[part] * prices.compare
-    return after, cost
+    return after, _step_cost(parts, joined, size, part, after, prices)
+
+
+def _step_cost(parts: Parts, joined: int, size: float, part: int, after: float, prices: Prices) -> float:
+    if parts.is_indexed(joined, part):
+        return after / max(parts.left_to_ask(joined, part), _NEXT_TO_NOTHING) * prices.join
+    return after * prices.join + size * parts.sizes[part] * prices.compare
 
 
 def cost_of(parts: Parts, start: int, probes: Sequence[int], prices: Prices) -> float:
@@ -107,10 +110,7 @@ def exact_orders(parts: Parts, prices: Prices) -> tuple[Order, ...]:
 
     def last_step(some: int, part: int) -> float:
         rest = some ^ 1 << part
-        cost = sizes[some] * prices.join
-        if prices.compare and not parts.is_indexed(rest, part):
-            cost += sizes[rest] * parts.sizes[part] * prices.compare
-        return cost
+        return _step_cost(parts, rest, sizes[rest], part, sizes[some], prices)
 
     return tuple(_exact_order(number, start, last_step) for start in range(number))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from eddyline.planner.graph import JoinGraph, Key, joined_part, members
 
@@ -27,6 +28,7 @@ class Parts:
         self.adjacent = [0] * len(masks)  # the parts with which each shares a predicate
         self.indexed = [0] * len(masks)  # of these, those that an index can find
         self._pairs: list[dict[int, float]] = [{} for _ in masks]
+        self._left: list[dict[int, float]] = [{} for _ in masks]  # of these, what no index can find
         self._several: list[Several] = []
         self._keys: list[tuple[int, float]] = []  # the parts that a key touches
         self._uneven: list[Key] = []  # keys of which pairs differ
@@ -57,6 +59,8 @@ class Parts:
             self.adjacent[left] |= 1 << right
             if looked_up:
                 self.indexed[left] |= 1 << right
+            else:
+                self._left[left][right] = self._left[left].get(right, 1.0) * selectivity
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -91,6 +95,12 @@ class Parts:
     def is_indexed(self, joined: int, part: int) -> bool:
         """Whether an index finds what in a part goes with tuples that are joined of some others."""
         return bool(joined & self.indexed[part]) or any(p.looked_up for p in self._completed(joined, part))
+
+    def left_to_ask(self, joined: int, part: int) -> float:
+        """The part of what an index finds that is left when what it cannot find has been asked as well."""
+        left = self._left[part]
+        found = prod(left[other] for other in members(joined & self.adjacent[part]) if other in left)
+        return found * prod(p.selectivity for p in self._completed(joined, part) if not p.looked_up)
 
     def _completed(self, joined: int, part: int) -> list[Several]:
         if not self._several:
