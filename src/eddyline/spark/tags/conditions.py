@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eddyline.algebra.expression import TypedExpr
+from eddyline.algebra.expression import TypedExpr, columns_of
 from eddyline.algebra.schema import Schema
 from eddyline.algebra.user_function import UserCall
 from eddyline.columnar.types import arrow_schema
@@ -50,5 +50,11 @@ def _in_kernel(where: TypedExpr, schema: Schema) -> str | None:
 
 
 def _of_each(where: TypedExpr, schema: Schema) -> Callable[[pa.Table], Any]:
-    holds = compile_predicate(where, schema)
-    return lambda values: np.fromiter(map(holds, python_rows(values.column_names, values)), np.bool_, values.num_rows)
+    read = sorted({schema.position(column.name, column.relation) for column in columns_of(where)})
+    holds = compile_predicate(where, Schema(tuple(schema.fields[place] for place in read)))
+
+    def asked(values: pa.Table) -> Any:
+        rows = python_rows([values.column_names[place] for place in read], values)
+        return np.fromiter(map(holds, rows), np.bool_, values.num_rows)
+
+    return asked
