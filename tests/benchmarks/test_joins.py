@@ -96,7 +96,8 @@ def test_it_runs_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_what_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "dancing"])
-    assert "no part dancing; there are planning, correlation, running, changing, looking up, versus" in capsys.readouterr().err
+    told = "no part dancing; there are planning, correlation, running, changing, looking up, versus"
+    assert told in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["--shapes", "round"])
     assert "no shape round" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from eddyline.log.revision_log import Correction
 from eddyline.log.withheld import fewer, without
 from eddyline.planner.probing import Orders
 from eddyline.spark.added import Added, beginning, of_kind, result_of
-from eddyline.spark.beginning import first_tick, whose_tuples
+from eddyline.spark.beginning import first_tick, told_start, whose_tuples
 from eddyline.spark.corrected import corrections
 from eddyline.spark.correcting import UPSTREAM_ONLY
 from eddyline.spark.differing import Differences
@@ -449,6 +449,8 @@ class BatchWork:
             start = min((log.touched.low for log in beginning if log.touched), default=None)
         if start is None and stage.tells_tags:  # tags are told as they come, whether a tuple has come or not
             start = min((segment.tick[0] for log in mine.values() for segment in log.fresh), default=None)
+        if start is None:
+            start = told_start(way)
         if start is None:
             return None
         memory = query.memory.setdefault(stage.name, {})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from eddyline.algebra.window import HopWindow, LoopWindow, TimeWindow
+from eddyline.algebra.relational import Instants
+from eddyline.algebra.window import HopWindow, LatestRowsWindow, LoopWindow, RangeWindow, RowWindow, Scan, TimeWindow
 from eddyline.log.said import is_history, stream_of
 from eddyline.spark.evaluate.batch import Log
 from eddyline.spark.stretches import all_fresh
 from eddyline.spark.work_means import Way
+
+#: windows that are there from when their query begins, or from the first tuple on
+_FROM_START = TimeWindow | RowWindow | RangeWindow | LatestRowsWindow | LoopWindow | Scan | Instants
 
 
 def first_tick(way: Way, extents: Collection[str]) -> int | None:
@@ -38,6 +42,16 @@ def whose_tuples(way: Way, log: Log, all_of_it: bool) -> Log:
         return log
     of = way.stretch.logs[stream_of(log.name)]
     return all_fresh(of) if all_of_it else of
+
+
+def told_start(way: Way) -> int | None:
+    """The first tick of windows that hop from one that is told, if a query has no others: there are some as soon as
+    there is a time, whether a tuple has come or not."""
+    operators = [operator for stage in way.stages for operator in stage.plan.walk()]
+    told = [operator.start for operator in operators if isinstance(operator, HopWindow)]
+    if any(isinstance(operator, _FROM_START) for operator in operators):
+        return None
+    return min((start for start in told if start is not None), default=None) if None not in told else None
 
 
 def _counts_from_start(way: Way) -> bool:
