@@ -12,7 +12,8 @@ from typing import Any
 
 from bench.joins.graphs import exact_limits, random_model, setting_of, witnessed_limits
 from eddyline.planner.bjtree import find_bjtree
-from eddyline.planner.budget import Budget
+from eddyline.planner.budget import FOR_ALL, Budget
+from eddyline.planner.choice import find_plan
 from eddyline.planner.cost import Limits, Model
 from eddyline.planner.finder import OutOfTime, find_jtrees
 from eddyline.planner.mjoin import find_mjoin
@@ -39,6 +40,11 @@ def _qualified(plan: Plan, limits: Limits) -> Plan | None:
     return plan if limits.allow(plan.used) else None
 
 
+def _chosen(model: Model, limits: Limits) -> Plan | None:
+    """As a join that stands alone is planned."""
+    return find_plan(model.within(Budget.of_steps(FOR_ALL)), limits).plan
+
+
 #: those that take polynomial time; each gives a qualified plan or none
 PLANNERS: dict[str, Planner] = {
     "mjoin": lambda model, limits: _qualified(find_mjoin(model), limits),
@@ -48,6 +54,9 @@ PLANNERS: dict[str, Planner] = {
     "two layers": lambda model, limits: find_in_two_layers(model, limits).plan,
     "and exchange": lambda model, limits: _exchanged(model, limits),
 }
+#: who is asked for a plan where one exists: these, and all of them together, as a join is planned
+CHOSEN = "as chosen"
+SOLVERS: dict[str, Planner] = {**PLANNERS, CHOSEN: _chosen}
 #: from here on an exponent of growth is fitted: before it, exact orders of few inputs are what takes the time
 GROWTH_FROM = 10
 
@@ -128,12 +137,12 @@ class Tally:
     """Of the joins for which a plan exists: how many each planner has solved, and its plans' cpu ÷ the least."""
 
     joins: int = 0
-    solved: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLANNERS, 0))
-    distances: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in PLANNERS})
+    solved: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOLVERS, 0))
+    distances: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in SOLVERS})
 
     def add(self, model: Model, limits: Limits, least: float | None) -> None:
         self.joins += 1
-        for name, planner in PLANNERS.items():
+        for name, planner in SOLVERS.items():
             plan = planner(model, limits)
             if plan is not None:
                 self.solved[name] += 1

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.joins.planning import FINDER, GROWTH_FROM, PLANNERS
+from bench.joins.planning import FINDER, GROWTH_FROM, SOLVERS
 
 Results = dict[str, Any]
 
@@ -38,22 +38,22 @@ def _times(shape: str, planners: dict[str, dict[int, float]], exponents: dict[st
 
 def _solved(title: str, tallies: dict[Any, dict[str, Any]], first: str) -> Table:
     table = Table(first, "joins", title=title, title_justify="left")
-    for name in PLANNERS:
+    for name in SOLVERS:
         table.add_column(name, justify="right")
     for key, tally in tallies.items():
-        table.add_row(str(key), str(tally["joins"]), *(f"{tally['solved'][name]:.1%}" for name in PLANNERS))
+        table.add_row(str(key), str(tally["joins"]), *(f"{tally['solved'][name]:.1%}" for name in SOLVERS))
     return table
 
 
 def _distances(tallies: dict[Any, dict[str, Any]]) -> Table:
     title = "cpu of the plan found ÷ the least of all qualified plans: mean (worst)"
     table = Table("inputs", title=title, title_justify="left")
-    for name in PLANNERS:
+    for name in SOLVERS:
         table.add_column(name, justify="right")
     for number, tally in tallies.items():
         found = tally["distance"]
         if found:
-            cells = (f"{found[n]['mean']:.3f} ({found[n]['worst']:.2f})" if n in found else "—" for n in PLANNERS)
+            cells = (f"{found[n]['mean']:.3f} ({found[n]['worst']:.2f})" if n in found else "—" for n in SOLVERS)
             table.add_row(str(number), *cells)
     return table
 
@@ -80,7 +80,7 @@ def plot(results: Results, path: Path) -> bool:
         solved = {int(number): tally["solved"] for number, tally in success["inputs"].items()}
         few = [number for number in solved if number in success["few"]]
         many = [number for number in solved if number not in success["few"]]
-        for at, name in enumerate(PLANNERS):  # limits of another kind: the lines must not look like one
+        for at, name in enumerate(SOLVERS):  # limits of another kind: the lines must not look like one
             axes[-1].plot(few, [100 * solved[n][name] for n in few], f"C{at}o-", label=name)
             axes[-1].plot(many, [100 * solved[n][name] for n in many], f"C{at}s:")
         title = "joins solved (dotted: limits of a known plan)"

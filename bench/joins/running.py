@@ -21,12 +21,12 @@ from bench.joins.graphs import BOTH, BOTH_TIGHT, CPU_TIGHT, MEMORY_TIGHT
 from bench.joins.workload import Edge, Workload, batches, keep_apart
 from eddyline.log.segment import DIFF, TICK
 from eddyline.planner.bjtree import find_bjtree
-from eddyline.planner.choice import without_two
 from eddyline.planner.cost import Costs, Limits, Model
 from eddyline.planner.front import front_of
 from eddyline.planner.graph import EQUI, THETA, Input, JoinGraph, Predicate
 from eddyline.planner.mjoin import find_mjoin
 from eddyline.planner.plan import Plan, planned
+from eddyline.planner.tree import JTree
 from eddyline.planner.written import written
 from eddyline.spark.join_at_work import JoinAtWork
 
@@ -103,7 +103,13 @@ def settings_of(model: Model) -> tuple[Plan, Plan, list[Setting]]:
 
 def _plans(model: Model, bjtree: Plan) -> list[Plan]:
     """Those that no other beats; of many inputs, those that are found on the ways from both ends."""
-    return [*front_of(model, Limits()), *(planned(model, tree) for tree in without_two(bjtree.tree))]
+    return [*front_of(model, Limits()), *(planned(model, tree) for tree in _without_two(bjtree.tree))]
+
+
+def _without_two(tree: JTree) -> list[JTree]:
+    """A tree without any one and any two of its states."""
+    one = [tree.without(state) for state in tree.states()]
+    return list(dict.fromkeys((*one, *(each.without(state) for each in one for state in each.states()))))
 
 
 @dataclass

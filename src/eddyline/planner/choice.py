@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from eddyline.planner.bjtree import find_bjtree
 from eddyline.planner.cost import Limits, Model
 from eddyline.planner.finder import FEW_INPUTS, OutOfTime, find_jtrees
 from eddyline.planner.front import front_of
+from eddyline.planner.kept_states import choose_states
 from eddyline.planner.mjoin import find_mjoin
-from eddyline.planner.plan import Plan, planned
+from eddyline.planner.plan import Plan
 from eddyline.planner.shortfall import Shortfall, shortfall
 from eddyline.planner.state_exchange import exchange_states
-from eddyline.planner.tree import JTree
 from eddyline.planner.two_layers import BJTREE, MJOIN, Considered, find_in_two_layers
 
-#: where the others find nothing, JTree-Finder may look for so many steps of the budget (about a second)
+#: where the others find nothing, each of the last two may look for so many steps of the budget (about a second)
 PATIENCE = 200_000
-FINDER, EXCHANGE, TWO_STATES, TWO_LAYERS = "JTree-Finder", "state exchange", "removal of two states", "two layers"
+FINDER, EXCHANGE, STATES, TWO_LAYERS = "JTree-Finder", "state exchange", "choice of states", "two layers"
 BOTH_WAYS = "state selection and state removal"
 
 
@@ -65,9 +64,9 @@ def find_plan(model: Model, limits: Limits) -> Choice:
     looked_at = (*found.considered, *way)
     if way and limits.allow(way[-1].plan.used):
         return _chosen(way[-1].plan, EXCHANGE, looked_at)
-    fewer = _qualified(model, limits, without_two(find_bjtree(model).tree))
-    if fewer is not None:
-        return _chosen(fewer, TWO_STATES, looked_at)
+    stored = choose_states(model.within(model.budget.part(PATIENCE)), limits, find_bjtree(model).tree)
+    if stored:
+        return _chosen(min(stored, key=lambda plan: (plan.cpu, plan.memory)), STATES, looked_at)
     try:
         plans = find_jtrees(model.within(model.budget.part(PATIENCE)), limits)
     except OutOfTime:
@@ -101,19 +100,6 @@ def _all_plans(model: Model) -> tuple[Plan, ...]:
 
 def _chosen(plan: Plan, by: str, considered: tuple[Considered, ...]) -> Choice:
     return Choice(plan, by, _without(plan, considered))
-
-
-def without_two(tree: JTree) -> list[JTree]:
-    """A tree without any one and any two of its states: removing the best one first may lead away from these."""
-    one = [tree.without(state) for state in tree.states()]
-    return list(dict.fromkeys((*one, *(each.without(state) for each in one for state in each.states()))))
-
-
-def _qualified(model: Model, limits: Limits, trees: Iterable[JTree]) -> Plan | None:
-    """Of some trees the one that fits and needs the least processor time."""
-    plans = (planned(model, tree) for tree in trees if not model.budget.is_spent)
-    fitting = (plan for plan in plans if limits.allow(plan.used))
-    return min(fitting, key=lambda plan: (plan.cpu, plan.memory), default=None)
 
 
 def _without(plan: Plan, considered: tuple[Considered, ...]) -> tuple[Considered, ...]:
