@@ -25,6 +25,7 @@ from eddyline.log.statements import Made, Statement, made_by_task
 from eddyline.log.storage import Storage
 from eddyline.reference.element import Row, Stamped
 from eddyline.reference.tag import Making
+from eddyline.session.tag_conditions import condition
 from eddyline.spark.correcting import Corrections
 from eddyline.spark.engine import Engine
 from eddyline.spark.evaluate.batch import Log, columns_of
@@ -32,7 +33,6 @@ from eddyline.spark.fairness import Policy
 from eddyline.spark.lanes import Lane, Lanes, Step
 from eddyline.spark.lookups.asking import Lookups
 from eddyline.spark.revising import Revision
-from eddyline.spark.tags.conditions import condition
 from eddyline.spark.tags.report import line_of
 
 #: of a tuple, what tells of its tags

@@ -59,14 +59,13 @@ def _of_script(stream: str, script: Script) -> tuple[list[TagLine], str | None]:
 def _of_database(stream: str, path: str) -> list[TagLine]:
     import eddyline
     from eddyline.algebra.answer import TagLine
-    from eddyline.spark.literal import back_quoted
 
     definitions_at(path)  # or one would be made there
     database = eddyline.connect(path, heartbeat=None)
     try:
         _check(stream, database.streams, path)
-        name = ".".join(map(back_quoted, stream.split(".")))
-        shown = database.sql(f"SHOW TAGS OF {name}").to_arrow()
+        parts = (part.replace("`", "``") for part in stream.split("."))
+        shown = database.sql(f"SHOW TAGS OF {'.'.join(f'`{part}`' for part in parts)}").to_arrow()
     finally:
         database.close()
     return [TagLine(*row.values()) for row in shown.select(range(8)).to_pylist()]

@@ -26,9 +26,10 @@ from eddyline.reference.functions.casting import to_text
 from eddyline.reference.tag import tag_values
 from eddyline.reference.tag_input import tick_tag
 from eddyline.rules import optimize
+from eddyline.session.tag_conditions import condition
 from eddyline.sources.arrival import ATTACH_STATEMENT, TAG, Arrival
 from eddyline.sources.chunk import chunk_of_arrivals
-from eddyline.spark.tags.conditions import check, condition
+from eddyline.spark.tags.conditions import check
 from eddyline.spark.tags.lowering import has_tags, lowered, lowered_tags
 from eddyline.spark.tags.report import tag_lines
 from eddyline.spark.tags.sharing import without_tags
