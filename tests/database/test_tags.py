@@ -217,15 +217,6 @@ def test_what_only_the_reference_engine_can_do_is_told_at_once(tmp_path: Path) -
     db.close()
 
 
-def test_a_condition_that_cannot_be_asked_as_tuples_come_in(tmp_path: Path) -> None:
-    db = created(tmp_path)
-    with pytest.raises(NotSupported) as raised:
-        db.sql("ATTACH TAG 'x' TO s WHERE x > '1'")
-    assert raised.value.hint == "compare values of one type, such as a > 5 and b = 'x', or attach it CONTINUOUSLY"
-    db.sql("ATTACH TAG 'x' CONTINUOUSLY TO s WHERE x > '1'")
-    db.close()
-
-
 def told(db: Any, query: str) -> list[str]:
     db.flush()
     return [answer.tag.content for answer in db.query(query).fetch() if isinstance(answer, TagAnswer)]
