@@ -9,7 +9,6 @@ import pytest
 
 import eddyline
 from eddyline.algebra.answer import TupleAnswer
-from eddyline.errors import NotSupported
 from laws.without_spark import kernels_alone
 
 
@@ -84,10 +83,12 @@ def test_a_statement_that_fails_takes_nothing_back(tmp_path: Path, monkeypatch: 
     db.close()
 
 
-def test_a_condition_that_only_spark_can_ask_is_refused(tmp_path: Path) -> None:
+def test_a_condition_that_the_kernel_does_not_compute(tmp_path: Path) -> None:
     db = created(tmp_path)
-    with pytest.raises(NotSupported, match="condition of a tag"):
-        db.sql("DETACH TAG 'A' FROM s.x WHERE regexp_replace(CAST(x AS STRING), '1', '2') = '2'")
+    db.stream("s").push([{"x": 1, "t": 1}, {"x": 2, "t": 2}])
+    assert tags(db) == {1: "AB", 2: "AB"}
+    db.sql("DETACH TAG 'A' FROM s.x WHERE regexp_replace(CAST(x AS STRING), '1', '2') = '2' AND x < 2")
+    assert tags(db) == {1: "B", 2: "AB"}
     db.close()
 
 
