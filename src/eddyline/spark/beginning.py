@@ -48,10 +48,10 @@ def told_start(way: Way) -> int | None:
     """The first tick of windows that hop from one that is told, if a query has no others: there are some as soon as
     there is a time, whether a tuple has come or not."""
     operators = [operator for stage in way.stages for operator in stage.plan.walk()]
-    told = [operator.start for operator in operators if isinstance(operator, HopWindow)]
-    if any(isinstance(operator, _FROM_START) for operator in operators):
+    starts = {operator.start for operator in operators if isinstance(operator, HopWindow)}
+    if None in starts or any(isinstance(operator, _FROM_START) for operator in operators):
         return None
-    return min((start for start in told if start is not None), default=None) if None not in told else None
+    return min((start for start in starts if start is not None), default=None)
 
 
 def _counts_from_start(way: Way) -> bool:
